@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import grpc
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -116,3 +118,27 @@ def test_messages_are_shown_as_json() -> None:
     with pytest.raises(FailedError) as failed:
         expect_equal(Value(int_value=1), Value(), "the value")
     assert str(failed.value) == 'the value: {}, not {"intValue": "1"}'
+
+
+class _Unreadable(grpc.GenericRpcHandler):
+    """Answers each unary call with bytes, whatever was asked."""
+
+    def __init__(self, answer: bytes) -> None:
+        self._answer = answer
+
+    def service(self, _: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
+        return grpc.unary_unary_rpc_method_handler(lambda *_: self._answer)
+
+
+@pytest.mark.parametrize("answer", [b"", b"\xff\xff"])
+def test_answers_that_no_check_expects_are_failures(answer: bytes) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        server = grpc.server(threads, handlers=[_Unreadable(answer)])
+        port = server.add_insecure_port("127.0.0.1:0")
+        server.start()
+        result = run(
+            f"127.0.0.1:{port}", "--run", "spaces.a-space-in-two-places*", "--run", PASSING
+        )
+        server.stop(None).wait()
+    assert result.exit_code == 1
+    assert result.output.splitlines()[-1].startswith("envwire.v1 does not conform: core 0/")

@@ -9,6 +9,7 @@ from enum import Enum
 from functools import partial
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from envwire.conformance.outcomes import FailedError, SkippedError, UnreachableError
 from envwire.conformance.patterns import fits
@@ -18,8 +19,8 @@ from envwire.conformance.suite.context import CheckContext
 from envwire.conformance.suite.selection import Selection
 from envwire.v1 import environment_pb2 as pb
 
-#: What a check may raise if a server's answer is unexpected.
-_BROKEN = (grpc.RpcError, OSError, ValueError)
+#: What a check may raise if a server's answer is unexpected: anything, since checks read it as the protocol has it.
+_BROKEN = (Exception,)
 
 
 class Outcome(str, Enum):
@@ -88,9 +89,12 @@ class Runner:
             yield self._result(check, info)
 
     def _info(self) -> pb.GetServerInfoResponse:
-        """Returns the server's GetServerInfo answer; an empty one if it does not have the method."""
+        """Returns the server's GetServerInfo answer; an empty one if it has none that can be read."""
         with CheckContext(self.access, pb.GetServerInfoResponse(), seconds=self.seconds) as context:
-            answer = context.ask("get_server_info")
+            try:
+                answer = context.ask("get_server_info")
+            except DecodeError:
+                return pb.GetServerInfoResponse()
         if answer.response.error.code in {
             grpc.StatusCode.UNAVAILABLE.value[0],
             grpc.StatusCode.DEADLINE_EXCEEDED.value[0],
@@ -111,13 +115,16 @@ class Runner:
 
     def _result(self, check: Check, info: pb.GetServerInfoResponse) -> Result:
         began = time.monotonic()
-        if not self.selection.offers(check.profile, self._open(info, "unary")):
-            return Result(check, Outcome.SKIPPED, f"the server does not offer {check.profile}")
         known = fits(check.name, self.known_failing)
         with self._open(info, check.link)() as context:
-            outcome, text = outcome_of(partial(check.run, context), known, _BROKEN)
+            outcome, text = outcome_of(partial(self._run, check, context), known, _BROKEN)
             exchange = tuple(context.trace.lines()) if outcome is Outcome.FAILED else ()
         return Result(check, outcome, text, exchange, time.monotonic() - began)
+
+    def _run(self, check: Check, context: CheckContext) -> None:
+        if not self.selection.offers(check.profile, self._open(context.info, "unary")):
+            raise SkippedError(f"the server does not offer {check.profile}")
+        check.run(context)
 
 
 def outcome_of(
