@@ -329,6 +329,21 @@ def test_a_loop_that_is_closed_during_a_step(fragile: Server, transport: str) ->
     go(env.close())
 
 
+@pytest.mark.parametrize("transport", ["direct", "stream", "unary"])
+def test_a_request_over_the_limit_is_refused_and_the_session_goes_on(transport: str) -> None:
+    async def main(target: str) -> None:
+        env = await aio.RemoteEnv.make(target, "CartPole-v1", transport=transport)
+        await env.reset(seed=1)
+        with pytest.raises(InvalidRequestError, match="too large") as refused:
+            await env.reset(options={"x": bytes(3_000_000)})
+        assert refused.value.reason == "MESSAGE_TOO_LARGE"
+        await env.step(0)
+        await env.close()
+
+    with Server(["CartPole-v1"], max_message_bytes=2_000_000) as server:
+        go(main(server.target))
+
+
 @pytest.mark.parametrize("transport", ["direct", "stream"])
 def test_a_timeout_is_told_and_the_session_goes_on(fragile: Server, transport: str) -> None:
     async def main() -> None:

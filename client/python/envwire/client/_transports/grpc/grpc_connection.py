@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import grpc
+import grpc.aio
 from google.protobuf.message import DecodeError
 
 from envwire.client._errors.connections import (
@@ -44,6 +45,9 @@ _UNAVAILABLE = frozenset(
 
 #: Texts of gRPC's errors for a call that found no connection, or a proxy that found none; nothing else tells.
 _NOT_CONNECTED = ("failed to connect", "resolution", "status: 502", "status: 503")
+
+#: Errors of calls that have ended, with their status: of blocking and of asyncio calls.
+_WITH_STATUS = (grpc.Call, grpc.aio.AioRpcError)
 
 _NOT_THERE = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
 
@@ -116,7 +120,7 @@ class Connection:
             left = max(0.0, deadline - time.monotonic())
             answer = probe(b"", timeout=left, metadata=self.metadata)
         except grpc.RpcError as error:
-            if not isinstance(error, grpc.Call):
+            if not isinstance(error, _WITH_STATUS):
                 return str(error)
             return (error.details() or "") if error.code() in _NOT_THERE else None
         with contextlib.suppress(DecodeError):
@@ -126,8 +130,8 @@ class Connection:
 
     def failure(self, error: grpc.RpcError, timeout: float) -> Exception:
         """Returns the exception for a failed call whose failure the server did not report itself."""
-        code = error.code() if isinstance(error, grpc.Call) else grpc.StatusCode.UNKNOWN
-        details = (error.details() if isinstance(error, grpc.Call) else "") or str(error)
+        code = error.code() if isinstance(error, _WITH_STATUS) else grpc.StatusCode.UNKNOWN
+        details = (error.details() if isinstance(error, _WITH_STATUS) else "") or str(error)
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
             return timed_out(self.target, timeout)
         if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
@@ -225,13 +229,12 @@ def _keep_grpc_running(pid: int) -> grpc.Channel:  # noqa: ARG001 - a forked chi
 
 def status_of(error: grpc.RpcError) -> bytes | None:
     """Returns the server's error, a serialised Status, if the call failed with one."""
-    return trailer(error, _STATUS_KEY) if isinstance(error, grpc.Call) else None
+    return trailer(error, _STATUS_KEY) if isinstance(error, _WITH_STATUS) else None
 
 
-def trailer(call: grpc.Call, name: str) -> bytes | None:
+def trailer(call: Any, name: str) -> bytes | None:
     """Returns a binary entry of a call's trailing metadata, if there is one."""
-    metadata: Any = call.trailing_metadata()
-    for key, value in metadata or ():
+    for key, value in call.trailing_metadata() or ():
         if key == name and isinstance(value, bytes):
             return value
     return None
