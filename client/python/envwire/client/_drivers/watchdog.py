@@ -7,7 +7,6 @@ those that are overdue; starting a wait only stores its deadline.
 from __future__ import annotations
 
 import math
-import os
 import threading
 import time
 import weakref
@@ -50,17 +49,16 @@ class Deadline:
 
 _watched: weakref.WeakSet[Deadline] = weakref.WeakSet()
 _lock = threading.Lock()
-_thread_of: dict[int, threading.Thread] = {}
+_running = False
 
 
 def _watch(deadline: Deadline) -> None:
+    global _running  # noqa: PLW0603 - one thread for all connections
     with _lock:
         _watched.add(deadline)
-        if os.getpid() not in _thread_of:  # a forked child inherits the dict but not the thread
-            _thread_of.clear()
-            thread = threading.Thread(target=_run, name="envwire-watchdog", daemon=True)
-            _thread_of[os.getpid()] = thread
-            thread.start()
+        if not _running:
+            threading.Thread(target=_run, name="envwire-watchdog", daemon=True).start()
+            _running = True
 
 
 def _run() -> None:
@@ -74,8 +72,9 @@ def _run() -> None:
 
 
 def _after_fork() -> None:
-    global _lock  # noqa: PLW0603 - the thread that held it is not in the child
-    _lock = threading.Lock()
+    """Forgets the parent's lock, which a thread may have held, and its thread and connections."""
+    global _lock, _running
+    _lock, _running = threading.Lock(), False
     _watched.clear()
 
 
