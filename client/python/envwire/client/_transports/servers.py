@@ -26,20 +26,6 @@ _ROUND_SECONDS = 1.0
 _PAUSE_SECONDS = 0.1
 
 
-def target_list(targets: Targets) -> tuple[str | None, ...]:
-    """Returns one target or several as a tuple.
-
-    Raises:
-        ValueError: The list is empty.
-    """
-    given: object = targets  # values of other types are reported by `checked` later
-    one = isinstance(given, str) or not isinstance(given, Sequence)
-    listed: tuple[str | None, ...] = (targets,) if one else tuple(targets)  # type: ignore[assignment, arg-type]  # pyright: ignore
-    if not listed:
-        raise ValueError("an empty list of targets; name at least one server, HOST:PORT")
-    return listed
-
-
 class ServerSearch:
     """One search through a list of servers: its deadline, and the errors of the servers tried so far.
 
@@ -108,7 +94,11 @@ class Servers:
     """
 
     def __init__(self, targets: Targets, options: ConnectionOptions) -> None:
-        self.targets = target_list(targets)
+        given: object = targets  # values of other types are reported by `checked` later
+        one = isinstance(given, str) or not isinstance(given, Sequence)
+        self.targets: tuple[str | None, ...] = (targets,) if one else tuple(targets)  # type: ignore[assignment, arg-type]  # pyright: ignore
+        if not self.targets:
+            raise ValueError("an empty list of targets; name at least one server, HOST:PORT")
         self.options = options
         self._spare: dict[str | None, Transport] = {}
 
@@ -117,10 +107,6 @@ class Servers:
         others = Servers(self.targets[index:] + self.targets[:index], self.options)
         others._spare = self._spare
         return others
-
-    def ordered(self, last: str | None = None) -> tuple[str | None, ...]:
-        """Returns the targets in the order to try; `last`, which just failed, comes last."""
-        return tuple(sorted(self.targets, key=lambda target: target is not None and target == last))
 
     def wait(self, *, again: bool = False) -> ConnectWait:
         """Returns how long to wait for servers.
@@ -164,7 +150,7 @@ class Servers:
             ServerUnavailableError: No server answers.
             Exception: Any other exception of `make`.
         """
-        targets = self.ordered(last)
+        targets = sorted(self.targets, key=lambda target: last is not None and target == last)
         search = ServerSearch(targets, self.wait(again=last is not None))
         while True:
             for target in targets:
