@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,6 @@ from envwire.client._vector.batching.resets import ResetOptions
 from envwire.client._vector.shard_episodes import ShardEpisodes, StepResult
 from envwire.client.errors import RemoteError
 from envwire.codec import Family
-from envwire.envs.type_guards import is_array, is_dict, is_tuple
 
 
 class TruncatedEpisodes(ShardEpisodes):
@@ -44,7 +44,7 @@ class TruncatedEpisodes(ShardEpisodes):
         if self._last is not None and not isinstance(operation, Step):
             step = (step[0], np.zeros_like(self._last[1]), *step[2:])
         # Returned again if the session is lost. A copy, because the user may change the observations.
-        self._last = _copy(step[0]), step[1]
+        self._last = deepcopy(step[0]), step[1]
         return step
 
     def recovered(self, operation: Operation[Any], loss: RemoteError) -> Flow[StepResult]:
@@ -91,11 +91,3 @@ def _loss_infos(error: Exception, size: int) -> Infos:
         "lost_reason": reasons,
         "_lost_reason": everybody,
     }
-
-
-def _copy(observations: Any) -> Any:
-    if is_dict(observations):
-        return {key: _copy(part) for key, part in observations.items()}
-    if is_tuple(observations):
-        return tuple(map(_copy, observations))
-    return np.copy(observations) if is_array(observations) else observations

@@ -38,11 +38,8 @@ def join_infos(sizes: Sequence[int], infos: Sequence[Infos]) -> Infos:
     """Joins the infos of sessions with the given numbers of environments."""
     if not any(infos):
         return {}
-    if len(sizes) == 1:
-        only = infos[0]
-        if any(_is_raw(column) or is_dict(column) for column in only.values()):
-            return merge_infos([(0, sizes[0], only)], sizes[0])
-        return only
+    if len(sizes) == 1 and not any(_is_raw(c) or is_dict(c) for c in infos[0].values()):
+        return infos[0]
     starts = [0, *np.cumsum(sizes).tolist()]
     return merge_infos(zip(starts, sizes, infos, strict=False), starts[-1])
 
@@ -52,7 +49,7 @@ def _is_raw(column: Any) -> bool:
     return is_array(column) and column.dtype == object and column.ndim == 1
 
 
-def _columns(infos: Infos, size: int) -> Iterator[tuple[Any, Any, npt.NDArray[np.bool_]]]:
+def columns(infos: Infos, size: int) -> Iterator[tuple[Any, Any, npt.NDArray[np.bool_]]]:
     """Yields key, column and mask; a native vector environment may leave masks out."""
     masks = {f"_{key}" for key in infos}
     everybody = np.ones(size, np.bool_)
@@ -62,7 +59,7 @@ def _columns(infos: Infos, size: int) -> Iterator[tuple[Any, Any, npt.NDArray[np
 
 
 def _take(merged: Infos, infos: Infos, start: int, size: int, num_envs: int) -> None:
-    for key, column, mask in _columns(infos, size):
+    for key, column, mask in columns(infos, size):
         if is_dict(column):
             _take(merged.setdefault(key, {}), column, start, size, num_envs)
         elif _is_raw(column):

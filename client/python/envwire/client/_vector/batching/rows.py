@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from envwire.client._vector.batching.infos import PYTHONS, Infos
+from envwire.client._vector.batching.infos import PYTHONS, Infos, columns
 from envwire.envs.type_guards import is_array, is_dict
 
 
@@ -18,13 +18,9 @@ def rows(infos: Infos, size: int) -> list[Infos]:
         size: Number of environments.
     """
     taken: list[Infos] = [{} for _ in range(size)]
-    masks = {f"_{key}" for key in infos}
-    for key, column in infos.items():
-        if key in masks:
-            continue
+    for key, column, mask in columns(infos, size):
         values = _values(column, size)
-        mask = infos.get(f"_{key}")
-        for index in range(size) if mask is None else np.flatnonzero(mask).tolist():
+        for index in np.flatnonzero(mask).tolist():
             taken[index][key] = values[index]
     return taken
 
