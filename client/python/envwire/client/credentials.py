@@ -23,9 +23,9 @@ def _variable(name: str) -> Callable[[], str | None]:
 
 
 def _token() -> str | None:
-    path = os.environ.get("ENVWIRE_TOKEN_FILE")
     if token := os.environ.get("ENVWIRE_TOKEN"):
         return token
+    path = os.environ.get("ENVWIRE_TOKEN_FILE")
     return _read(path, "ENVWIRE_TOKEN_FILE").decode().strip() if path else None
 
 
@@ -118,9 +118,8 @@ class Credentials:
         ca, cert, key = (self.pem(name) for name in ("ca", "cert", "key"))
         try:
             context = ssl.create_default_context(cadata=ca.decode("ascii") if ca else None)
-            context.minimum_version = (
-                ssl.TLSVersion.TLSv1_2
-            )  # not the default in every build of Python
+            # Not the default in every build of Python.
+            context.minimum_version = ssl.TLSVersion.TLSv1_2
             if cert is not None and key is not None:
                 _load_pair(context, cert, key)
         except (ssl.SSLError, ValueError) as error:

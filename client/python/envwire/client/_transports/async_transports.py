@@ -147,9 +147,8 @@ class AsyncDirectTransport:
         frames, self._frames = self._frames, None
         if frames is not None:
             frames.release()
-            if (
-                frames.waiting
-            ):  # its loop was closed during an exchange; nothing may read the late reply
+            # Its loop was closed during an exchange: nothing may read the late reply.
+            if frames.waiting:
                 self._transport.given_up(ConnectionAbortedError("the event loop was closed"), 0.0)
         if self._stream is not None:
             self._stream.leave_loop()

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.pinning import pinned
 from envwire.client._transports.targets import checked
 from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
-
-if TYPE_CHECKING:
-    from envwire.client._transports.grpc.grpc_transports import StreamTransport, UnaryTransport
 
 DEFAULT = "direct"
 
@@ -22,13 +18,13 @@ DEFAULT = "direct"
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "1")
 
 
-def _unary(target: str, wait: ConnectWait, credentials: Credentials) -> UnaryTransport:
+def _unary(target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
     from envwire.client._transports.grpc.grpc_transports import UnaryTransport
 
     return UnaryTransport(target, wait, credentials)
 
 
-def _stream(target: str, wait: ConnectWait, credentials: Credentials) -> StreamTransport:
+def _stream(target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
     from envwire.client._transports.grpc.grpc_transports import StreamTransport
 
     return StreamTransport(target, wait, credentials)

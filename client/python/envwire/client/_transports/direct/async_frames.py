@@ -51,9 +51,8 @@ class AsyncFrames:
             sent = self._send(frame)
             if sent < len(frame):
                 await self._send_rest(memoryview(frame)[sent:])
-            if (
-                self._spin.begin() and not self._polling
-            ):  # else the last exchange's callback is still scheduled
+            # If it is polling, the last exchange's callback is still scheduled.
+            if self._spin.begin() and not self._polling:
                 self._polling = True
                 self._loop.call_soon(self._poll)
             return await self._reply

@@ -53,7 +53,6 @@ class SharedFrames:
         return np.frombuffer(memoryview(owner), np.uint8)
 
     def _free(self, slot: int) -> None:
-        if (
-            os.getpid() == self._pid
-        ):  # a forked child has copies of the arrays; the parent still reads the slot
+        # A forked child has copies of the arrays; the parent still reads the slot.
+        if os.getpid() == self._pid:
             self._memory[slot] = 0
