@@ -52,6 +52,12 @@ class Server:
     def interrupt(self) -> None:
         self.noted.append("interrupt")
 
+    def fileno(self) -> int:
+        return -1
+
+    def keep_alive(self, *_: Any) -> None:
+        """It renews nothing."""
+
     def close(self) -> None:
         self.noted.append("close")
 

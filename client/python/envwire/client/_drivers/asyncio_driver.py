@@ -9,6 +9,7 @@ from envwire.client._drivers.async_watched import WatchedAsyncTransport
 from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.outcome import Outcome
 from envwire.client._drivers.silence import FailureDetector
+from envwire.client._errors.losses import is_news
 from envwire.client._session.events import Answered
 from envwire.client._session.flows import Pause, run_async
 from envwire.client._session.operations import Close, Operation
@@ -16,7 +17,7 @@ from envwire.client._session.repeating import Effect, Send, discarded, settled, 
 from envwire.client._session.states import ProtocolError, State
 from envwire.client._transports.async_transports import AsyncTransport, async_transport
 from envwire.client._transports.transport import Probeable
-from envwire.client.errors import InvalidRequestError
+from envwire.client.errors import InvalidRequestError, RemoteError
 from envwire.wire.frames import Reply
 
 #: Bound once: Python 3.11 takes 900 instructions to find a member of an Enum.
@@ -102,14 +103,17 @@ class AsyncDriver:
         self._loop = asyncio.get_running_loop()
 
     async def close(self) -> None:
-        """Closes the environment and frees the connection.
+        """Closes the environment and frees the connection; a session that is already gone counts as closed.
 
         Raises:
-            RemoteError: The environment could not be closed, or raised an error; the connection is freed anyway.
+            Exception: Any exception of the environment; the connection is freed anyway.
         """
         try:
             if self.session.closable:
                 await self.serve(Close())
+        except RemoteError as error:
+            if is_news(error):
+                raise
         finally:
             self.kill()
 

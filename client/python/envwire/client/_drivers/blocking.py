@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from envwire.client._drivers.outcome import Outcome
 from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._errors.faults import checked
+from envwire.client._errors.losses import is_news
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.events import Answered, Event
 from envwire.client._session.flows import run
@@ -26,7 +27,7 @@ from envwire.client._session.requests import GET_STATS, RENEW_LEASE
 from envwire.client._session.states import State
 from envwire.client._transports.portability import POLLIN, new_poll
 from envwire.client._transports.transport import InPlace, Transport
-from envwire.client.errors import ServerUnavailableError
+from envwire.client.errors import RemoteError, ServerUnavailableError
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Area, Reply
 
@@ -207,18 +208,21 @@ class BlockingDriver:
         return checked(pb.InteractResponse.FromString(reply.message)).get_session_stats
 
     def close(self, timeout: float | None = None) -> None:
-        """Closes the environment and frees the transport.
+        """Closes the environment and frees the transport; a session that is already gone counts as closed.
 
         Args:
             timeout: Seconds to spend at most; by default the timeout of a request.
 
         Raises:
-            RemoteError: The environment could not be closed, or raised an error; the transport is freed anyway.
+            Exception: Any exception of the environment; the transport is freed anyway.
         """
         try:
             self.begin_close(timeout)
             if self.session.pending:
                 self.finish()
+        except RemoteError as error:
+            if is_news(error):
+                raise
         finally:
             self.kill()
 

@@ -1,33 +1,11 @@
-"""Closing is idempotent: a session that is already gone, or whose server is unreachable, counts as closed."""
+"""Closes several sessions at the same time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
 from envwire.client._drivers.blocking import BlockingDriver
-from envwire.client.errors import (
-    NotAllowedError,
-    RemoteError,
-    ServerUnavailableError,
-    SessionError,
-    StepTimeoutError,
-)
-
-#: Errors which mean that there is nothing left to close.
-_GONE = (SessionError, ServerUnavailableError, NotAllowedError)
-
-
-def close(driver: BlockingDriver) -> None:
-    """Closes a session.
-
-    Raises:
-        Exception: Any exception of the environment.
-    """
-    try:
-        driver.close()
-    except RemoteError as error:
-        if is_news(error):
-            raise
+from envwire.client._errors.losses import is_news
 
 
 def close_all(drivers: Sequence[BlockingDriver]) -> None:
@@ -56,11 +34,3 @@ def _failures(
         except Exception as error:  # noqa: PERF203 - the other sessions have to be closed nevertheless
             failures[driver] = error
     return failures
-
-
-def is_news(error: Exception) -> bool:
-    """Returns whether a failed close is worth reporting: the session being gone already is not.
-
-    An environment that hung while it was being closed is reported, although its session is gone too.
-    """
-    return isinstance(error, StepTimeoutError) or not isinstance(error, _GONE)

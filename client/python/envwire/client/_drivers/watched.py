@@ -12,7 +12,7 @@ from envwire.client._drivers.watchdog import Deadline
 from envwire.client._session.flows import Pause, run
 from envwire.client._transports.transport import InPlace, Probeable, Transport
 from envwire.client.errors import ServerUnavailableError
-from envwire.wire.frames import Area, Reply
+from envwire.wire.frames import Reply
 
 
 class ProbeableTransport(Transport, Probeable, Protocol):
@@ -29,7 +29,9 @@ class WatchedTransport:
 
     def __init__(self, transport: ProbeableTransport, detector: FailureDetector) -> None:
         self._transport = transport
-        self._in_place = transport if isinstance(transport, InPlace) else None
+        self.fileno, self.keep_alive = transport.fileno, transport.keep_alive
+        if isinstance(transport, InPlace):
+            self.offer = transport.offer
         self._watch = SilenceWatch(
             Deadline(self._probe_later), transport, detector, transport.interrupt
         )
@@ -64,19 +66,6 @@ class WatchedTransport:
         """Probes the server in a thread, because probing a silent server takes up to a second."""
         args = (self._watch.judge(), _perform)
         threading.Thread(target=run, args=args, name="envwire-probe", daemon=True).start()
-
-    def fileno(self) -> int:
-        """Returns a descriptor that is readable once a reply has arrived (see `Transport.fileno`)."""
-        return self._transport.fileno()
-
-    def offer(self, buffer: Area) -> None:
-        """Offers a buffer for the attachments of the next reply (see `InPlace.offer`)."""
-        if self._in_place is not None:
-            self._in_place.offer(buffer)
-
-    def keep_alive(self, request: bytes, header: bytes = b"") -> None:
-        """Renews a lease (see `Transport.keep_alive`)."""
-        self._transport.keep_alive(request, header)
 
     def close(self) -> None:
         """Closes the transport (see `Transport.close`)."""

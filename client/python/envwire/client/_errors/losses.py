@@ -1,8 +1,18 @@
-"""Decides which errors mean that a session is lost, and builds the error for an environment without a session."""
+"""Decides which errors mean that a session is lost, and builds the error for an environment without a session.
+
+Closing is idempotent: a session that is already gone, or whose server is unreachable, counts as closed.
+"""
 
 from __future__ import annotations
 
-from envwire.client.errors import RemoteError, ServerUnavailableError, SessionClosedError
+from envwire.client.errors import (
+    NotAllowedError,
+    RemoteError,
+    ServerUnavailableError,
+    SessionClosedError,
+    SessionError,
+    StepTimeoutError,
+)
 from envwire.codec import Reason
 
 #: The reasons that end a session.
@@ -18,12 +28,23 @@ ENDS = frozenset(
     )
 )
 
+#: Errors which mean that there is nothing left to close.
+_GONE = (SessionError, ServerUnavailableError, NotAllowedError)
+
 
 def is_lost(error: Exception) -> bool:
     """Returns whether an error means that the session is lost: the server ended it, or cannot be reached."""
     return isinstance(error, ServerUnavailableError) or (
         isinstance(error, RemoteError) and error.reason in ENDS
     )
+
+
+def is_news(error: Exception) -> bool:
+    """Returns whether a failed close is worth reporting: the session being gone already is not.
+
+    An environment that hung while it was being closed is reported, although its session is gone too.
+    """
+    return isinstance(error, StepTimeoutError) or not isinstance(error, _GONE)
 
 
 def not_live(owner: object, pid: int | None = None) -> SessionClosedError:

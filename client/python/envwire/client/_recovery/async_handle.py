@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from envwire.client._drivers import keeper
 from envwire.client._drivers.asyncio_driver import AsyncDriver
-from envwire.client._drivers.closing import is_news
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.departure import close_unwanted
 from envwire.client._recovery.flows import Ask, CopyTo, Effect, Flow, Kill, MakeAgain, MakeNew
@@ -146,10 +145,5 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
             Exception: Any exception of the environment.
         """
         driver = self._release_own()
-        if driver is None:
-            return
-        try:
+        if driver is not None:
             await driver.close()
-        except RemoteError as error:
-            if is_news(error):
-                raise

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from envwire.client._drivers import keeper
 from envwire.client._drivers.blocking import BlockingDriver
-from envwire.client._drivers.closing import close
 from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.flows import Ask, CopyTo, Effect, Flow, Kill, MakeAgain, MakeNew
@@ -146,4 +145,4 @@ class SessionHandle(BaseSessionHandle[BlockingDriver]):
         """
         driver = self._release_own()
         if driver is not None:
-            close(driver)
+            driver.close()
