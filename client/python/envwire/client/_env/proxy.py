@@ -162,11 +162,9 @@ class RemoteProxy(RemoteAttributes):
         return run(step_many(self._handle, list(actions), apart), self._do)
 
     def _do(self, effect: Effect | StepAlone) -> Any:
-        return (
-            self.step(effect.action)
-            if isinstance(effect, StepAlone)
-            else self._handle.perform(effect)
-        )
+        if isinstance(effect, StepAlone):
+            return self.step(effect.action)
+        return self._handle.perform(effect)
 
     def render(self) -> Any:
         """Returns a frame of the current state (see `Env.render`); None in mode "human", which displays each frame."""

@@ -9,12 +9,7 @@ from envwire.client._errors.losses import ENDS, is_lost
 from envwire.client._recovery.flows import Ask, Asking, Flow, Kill, MakeAgain
 from envwire.client._session.flows import Pause
 from envwire.client._session.operations import Replay
-from envwire.client._session.recording.recording import (
-    NO_LOSS,
-    Loss,
-    Recording,
-    Replayable,
-)
+from envwire.client._session.recording.recording import NO_LOSS, Loss, Recording, Replayable
 from envwire.client.errors import RemoteError, ReplayError, ReplayMismatchError
 from envwire.v1 import environment_pb2 as pb
 

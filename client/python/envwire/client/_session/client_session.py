@@ -20,22 +20,14 @@ from envwire.client._session.notices import Notice, read_notices
 from envwire.client._session.operations import Close, Operation, Render, Step, numbered
 from envwire.client._session.recording.recording import Recording
 from envwire.client._session.resuming import RetrySchedule
-from envwire.client._session.states import (
-    ANSWERED,
-    MAKING,
-    PENDING,
-    REQUESTED,
-    Move,
-    State,
-    moved,
-)
+from envwire.client._session.states import ANSWERED, MAKING, PENDING, REQUESTED, Move, State, moved
 from envwire.client.errors import InvalidRequestError, ServerUnavailableError
 from envwire.codec import Family, Reason, decode_fault
 from envwire.codec.durations import to_seconds
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.steps.choice import step_codec
 from envwire.v1 import environment_pb2 as pb
-from envwire.wire.envelope import RESPONSES, STEP_RESPONSE
+from envwire.wire.envelope import RESPONSES, STEP_RESPONSE, session_header
 from envwire.wire.frames import Area, Reply
 
 #: Timeout of a Make, if the caller sets none: longer than a server allows by default.
@@ -203,7 +195,7 @@ class ClientSession:
         self.state = moved(self.state, Move.MADE)
         self.retries.forget_cut()
         self.identity = SessionIdentity(made.session_id, made.secret)
-        self.header = self.identity.header()
+        self.header = session_header(*self.identity)
         self.capabilities = frozenset(made.capabilities)
         self.recorded_as = made.recording
         self.retries.lease = to_seconds(made.lease)

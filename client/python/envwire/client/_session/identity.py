@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from envwire.v1 import environment_pb2 as pb
-from envwire.wire.envelope import session_header
 
 
 class SessionIdentity(NamedTuple):
@@ -13,10 +12,6 @@ class SessionIdentity(NamedTuple):
 
     session_id: str
     secret: bytes
-
-    def header(self) -> bytes:
-        """Returns the serialised session header, which transports insert into requests."""
-        return session_header(self.session_id, self.secret)
 
     @property
     def reference(self) -> pb.SessionHeader:

@@ -44,10 +44,8 @@ class Move(Enum):
     END = "the session is closed, lost, expired or drained, or was never made"
 
 
-_LIVE = tuple(state for state in State if state is not State.ENDED)
-
 TRANSITIONS: dict[tuple[State, Move], State] = {
-    **{(state, Move.END): State.ENDED for state in _LIVE},
+    **{(state, Move.END): State.ENDED for state in State if state is not State.ENDED},
     (State.UNMADE, Move.MAKE): State.MAKING,
     (State.MAKING, Move.MADE): State.READY,
     (State.MAKING, Move.CUT): State.MAKE_BROKEN,

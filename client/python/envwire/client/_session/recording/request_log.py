@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator
 
 from envwire.client._session.identity import without_number
@@ -44,10 +45,9 @@ class RequestLog:
 
     def copy(self) -> RequestLog:
         """Returns an independent copy."""
-        clone = RequestLog(self._limit)
+        clone = copy.copy(self)
         clone._requests, clone._unseen = list(self._requests), set(self._unseen)
-        clone._bytes = self._bytes
-        clone._digest, clone.overflowed = self._digest.copy(), self.overflowed
+        clone._digest = self._digest.copy()
         return clone
 
     def add(self, request: bytes, answer: Digested | None) -> None:
