@@ -12,7 +12,13 @@ import pytest
 
 from envwire.client._drivers.async_watched import WatchedAsyncTransport
 from envwire.client._drivers.async_watched import _perform as perform_async
-from envwire.client._drivers.silence import CUT_SECONDS, LATE_SECONDS, Effect, SilenceWatch
+from envwire.client._drivers.silence import (
+    CUT_SECONDS,
+    LATE_SECONDS,
+    Effect,
+    FailureDetector,
+    SilenceWatch,
+)
 from envwire.client._drivers.watched import WatchedTransport
 from envwire.client._errors.connections import broken, refused
 from envwire.client._session.flows import Pause, run, run_async
@@ -20,7 +26,7 @@ from envwire.client.errors import ServerUnavailableError
 from envwire.wire.frames import Reply
 
 
-class Server:
+class Server(FailureDetector):
     """A server that cannot be reached any more; what is done with it, and that its gateway is asked, is noted."""
 
     def __init__(
@@ -41,7 +47,7 @@ class Server:
         self.noted.append("exchange")
         raise self.failure
 
-    def probe(self, _: float) -> bool:
+    def probe(self, timeout: float) -> bool:
         self.noted.append("probe")
         return False
 

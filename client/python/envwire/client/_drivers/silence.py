@@ -38,19 +38,19 @@ CUT_ASKS = 3
 _T = TypeVar("_T")
 
 
-class FailureDetector(Protocol):
-    """Decides whether a silent server is lost.
+class FailureDetector:
+    """Decides whether a silent server is lost. This one takes silence for a loss: the client knows other servers.
 
     Attributes:
         has_gateway: Whether a gateway watches the server too, and may know that it ended before it misses a probe.
     """
 
-    has_gateway: bool
+    has_gateway = False
 
     @property
     def known(self) -> bool:
         """Whether it is already known to be lost, because another of its sessions has found out."""
-        ...
+        return False
 
     def ask(self, silent: bool, /) -> bool:
         """Returns whether it is lost; it may take a second.
@@ -58,18 +58,7 @@ class FailureDetector(Protocol):
         Args:
             silent: Whether it did not answer the probes.
         """
-        ...
-
-
-class SilenceDetector:
-    """Takes silence for a loss, where the client knows other servers."""
-
-    has_gateway = False
-    known = False
-
-    def ask(self, _: bool, /) -> bool:
-        """Returns True."""
-        return True
+        return silent
 
 
 #: An effect performed while the caller waits: a pause, or a call that may take a second.

@@ -60,7 +60,8 @@ class EnvAttributes(Generic[H]):
     @property
     def recorded_as(self) -> str:
         """Name of the recording that the server keeps of the current session; empty if it keeps none."""
-        return self._handle.recorded_as
+        driver = self._handle.driver
+        return "" if driver is None else driver.session.recorded_as
 
     def _clone(self) -> Self:
         """Returns a copy of this object, with its own spaces and metadata."""

@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from envwire.client._drivers import keeper
 from envwire.client._drivers.asyncio_driver import AsyncDriver
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.departure import close_unwanted
-from envwire.client._recovery.flows import Ask, CopyTo, Effect, Flow, Kill, MakeAgain, MakeNew
+from envwire.client._recovery.flows import Flow
 from envwire.client._recovery.making import Made
-from envwire.client._session.flows import Pause, run_async
+from envwire.client._session.flows import run_async
 from envwire.client._session.operations import Operation
 from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb
@@ -28,10 +27,7 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
     Sessions are made in threads.
     """
 
-    async def make(self) -> pb.MakeResponse:
-        """Makes the environment, as a new one."""
-        self._start_over()
-        return await self._make_session(partial(self._maker.make, self.strategy))
+    _sleep = staticmethod(asyncio.sleep)
 
     async def _make_session(self, make: Callable[[], Made]) -> pb.MakeResponse:
         """Makes a session in a thread; if the caller is cancelled meanwhile, the session is closed."""
@@ -70,15 +66,6 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
         driver.kill()
         keeper.close_later(driver.blocking)
 
-    def copy(self) -> AsyncSessionHandle:
-        """Returns a handle on a copy of the environment, which has no session yet."""
-        return AsyncSessionHandle(self._maker, self.strategy.copy(), self._label)
-
-    async def _copy_to(self, clone: AsyncSessionHandle) -> None:
-        origin = self.live().session.identity.reference
-        copy = partial(self._maker.make_copy, self.target, origin, clone.strategy)
-        await clone._make_session(copy)
-
     async def serve(self, operation: Operation[_T]) -> _T:
         """Serves a request; if the session turns out to be lost, the strategy decides what happens.
 
@@ -110,25 +97,6 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
     async def run(self, flow: Flow[_T]) -> _T:
         """Runs a flow of this environment."""
         return await run_async(flow, self.perform)
-
-    async def perform(self, effect: Effect) -> Any:
-        """Performs an effect that a flow yields."""
-        doing: Awaitable[Any]
-        match effect:
-            case MakeAgain():
-                doing = self._make_session(partial(self._maker.make, self.strategy, self.target))
-            case MakeNew():
-                doing = self.make()
-            case CopyTo():
-                doing = self._copy_to(effect.clone)
-            case Ask():
-                serve = self.serve if effect.recover else self.live().serve
-                doing = serve(effect.operation)
-            case Kill():
-                doing = self.kill(close=effect.close)
-            case Pause():
-                doing = asyncio.sleep(effect.seconds)
-        return await doing
 
     async def kill(self, *, close: bool = False) -> None:
         """Frees the connection of the session; if `close`, closes the session first, ignoring errors of the server."""

@@ -6,6 +6,7 @@ The handles of blocking and asyncio clients add how sessions are made and reques
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -13,15 +14,18 @@ from envwire.client._drivers import keeper
 from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._errors.losses import not_live
 from envwire.client._recovery.departure import Departures
-from envwire.client._recovery.flows import Ask, Flow, Kill
+from envwire.client._recovery.flows import Ask, CopyTo, Effect, Flow, Kill, MakeAgain, MakeNew
 from envwire.client._recovery.making import Made, SessionMaker
 from envwire.client._recovery.strategies import RecoveryStrategy
+from envwire.client._session.flows import Pause
 from envwire.client._session.notices import Notice
 from envwire.client._session.operations import Operation
 from envwire.client._session.stats import ConnectionStats
 from envwire.client.errors import RemoteError
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from envwire.client._drivers.asyncio_driver import AsyncDriver
     from envwire.client._drivers.blocking import BlockingDriver
 
@@ -45,6 +49,12 @@ class BaseSessionHandle(Generic[D]):
         target: The server of the current session, or of the last one.
         lineage: Identifies the environment; changes whenever it is made as a new one.
     """
+
+    #: The I/O of the handle, whose results are awaited for asyncio.
+    serve: Callable[[Operation[Any]], Any]
+    kill: Callable[..., Any]
+    _make_session: Callable[[Callable[[], Made]], Any]
+    _sleep: Callable[[float], Any]
 
     def __init__(self, maker: SessionMaker, strategy: RecoveryStrategy, label: object) -> None:
         self.strategy = strategy
@@ -71,11 +81,6 @@ class BaseSessionHandle(Generic[D]):
         return () if self.driver is None else self.driver.session.notices
 
     @property
-    def recorded_as(self) -> str:
-        """Name of the recording that the server keeps of the session; empty if it keeps none."""
-        return "" if self.driver is None else self.driver.session.recorded_as
-
-    @property
     def vacant(self) -> bool:
         """Whether this process has no session: it is closed or lost, or belongs to a parent process."""
         return self.driver is None or self.driver.pid != THIS_PROCESS.pid
@@ -93,10 +98,15 @@ class BaseSessionHandle(Generic[D]):
             raise not_live(self, driver.pid)
         return driver
 
-    def _start_over(self) -> None:
-        """Notes that the environment is made as a new one."""
+    def make(self) -> Any:
+        """Makes the environment, as a new one; returns the answer to its Make."""
         self.strategy.begin()
         self.lineage = object()
+        return self._make_session(partial(self._maker.make, self.strategy))
+
+    def copy(self) -> Self:
+        """Returns a handle on a copy of the environment, which has no session yet."""
+        return type(self)(self._maker, self.strategy.copy(), self._label)
 
     def _adopt(self, made: Made, driver: D) -> None:
         """Makes a session the current one."""
@@ -145,6 +155,25 @@ class BaseSessionHandle(Generic[D]):
                 if not self.is_loss(again):
                     raise
                 error = again
+
+    def perform(self, effect: Effect) -> Any:
+        """Performs an effect that a flow yields: returns its result, or for asyncio what to await."""
+        match effect:
+            case MakeAgain():
+                return self._make_session(partial(self._maker.make, self.strategy, self.target))
+            case MakeNew():
+                return self.make()
+            case CopyTo():
+                clone, origin = effect.clone, self.live().session.identity.reference
+                make = partial(self._maker.make_copy, self.target, origin, clone.strategy)
+                return clone._make_session(make)
+            case Ask():
+                serve = self.serve if effect.recover else self.live().serve
+                return serve(effect.operation)
+            case Kill():
+                return self.kill(close=effect.close)
+            case Pause():
+                return self._sleep(effect.seconds)
 
     def lose(self) -> Flow[None]:
         """Discards a lost session without recovering it."""

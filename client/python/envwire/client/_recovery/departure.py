@@ -131,6 +131,9 @@ class Departures:
         maker: Makes the sessions.
         strategy: Decides whether and when the environment may leave.
         clock: Monotonic time, in seconds.
+
+    Attributes:
+        lock: Held by a thread in which the environment leaves.
     """
 
     def __init__(
@@ -139,6 +142,7 @@ class Departures:
         strategy: RecoveryStrategy,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.lock = threading.Lock()
         self._maker = maker
         self._strategy = strategy
         self._clock = clock

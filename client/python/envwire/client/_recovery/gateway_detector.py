@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
+from envwire.client._drivers.silence import FailureDetector
 from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._transports.servers import Servers
 from envwire.client.credentials import Credentials
@@ -46,7 +47,7 @@ _inquiries: WeakValueDictionary[tuple[int, str, Credentials | None, str], _Inqui
 )
 
 
-class GatewayDetector:
+class GatewayDetector(FailureDetector):
     """Asks the gateway through which a session was made.
 
     Args:
@@ -70,7 +71,7 @@ class GatewayDetector:
         """Whether the gateway has declared the server dead."""
         return self._inquiry.dead
 
-    def ask(self, silent: bool) -> bool:
+    def ask(self, silent: bool, /) -> bool:
         """Returns whether the gateway declares the server dead (see `FailureDetector.ask`)."""
         inquiry = self._inquiry
         with inquiry.lock:

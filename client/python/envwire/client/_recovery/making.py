@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from envwire.client._drivers.blocking import BlockingDriver
-from envwire.client._drivers.silence import FailureDetector, SilenceDetector
+from envwire.client._drivers.silence import FailureDetector
 from envwire.client._drivers.watched import WatchedTransport
 from envwire.client._errors.faults import note_making
 from envwire.client._recovery.gateway_detector import GatewayDetector
@@ -77,7 +77,7 @@ class SessionMaker:
     def detector(self, strategy: RecoveryStrategy, made: Made) -> FailureDetector | None:
         """Returns what decides whether a silent server is lost; None if there is no other server."""
         if self._moves(strategy):
-            return SilenceDetector()
+            return FailureDetector()
         if not strategy.moves or made.target is None or not made.elsewhere:
             return None
         return GatewayDetector(self._servers, made.target, made.answer)
@@ -118,7 +118,7 @@ class SessionMaker:
         moves = self._moves(strategy)
         timeout, vector = self._servers.options.timeout, request.HasField("vector")
         if moves and self._watch and isinstance(transport, Probeable):
-            transport = WatchedTransport(transport, SilenceDetector())
+            transport = WatchedTransport(transport, FailureDetector())
         session = ClientSession(
             self._family, timeout, strategy.recording, self.label, vector=vector
         )

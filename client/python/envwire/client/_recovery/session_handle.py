@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 import time
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from envwire.client._drivers import keeper
 from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._recovery.base_handle import BaseSessionHandle
-from envwire.client._recovery.flows import Ask, CopyTo, Effect, Flow, Kill, MakeAgain, MakeNew
-from envwire.client._recovery.making import Made, SessionMaker
-from envwire.client._recovery.strategies import RecoveryStrategy
-from envwire.client._session.flows import Pause, run
+from envwire.client._recovery.flows import Flow
+from envwire.client._recovery.making import Made
+from envwire.client._session.flows import run
 from envwire.client._session.operations import Operation
 from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb
@@ -25,32 +24,19 @@ _T = TypeVar("_T")
 class SessionHandle(BaseSessionHandle[BlockingDriver]):
     """A handle on one environment; for its arguments and attributes see `BaseSessionHandle`."""
 
-    def __init__(self, maker: SessionMaker, strategy: RecoveryStrategy, label: object) -> None:
-        super().__init__(maker, strategy, label)
-        self._leaving = threading.Lock()
+    _sleep = staticmethod(time.sleep)
 
-    def make(self) -> pb.MakeResponse:
-        """Makes the environment, as a new one."""
-        self._start_over()
-        made = self._maker.make(self.strategy)
+    def _make_session(self, make: Callable[[], Made]) -> pb.MakeResponse:
+        made = make()
         self._adopt(made, made.driver)
         return made.answer
-
-    def copy(self) -> SessionHandle:
-        """Returns a handle on a copy of the environment, which has no session yet."""
-        return SessionHandle(self._maker, self.strategy.copy(), self._label)
-
-    def _copy_to(self, clone: SessionHandle) -> None:
-        origin = self.live().session.identity.reference
-        made = self._maker.make_copy(self.target, origin, clone.strategy)
-        clone._adopt(made, made.driver)
 
     def _current(self, operation: Operation[Any]) -> BlockingDriver:
         """Returns the driver for a request, after leaving a server that is about to stop."""
         driver = self.live()
         if not driver.session.notices:
             return driver
-        with self._leaving:
+        with self._departures.lock:
             driver = self.live()
             made = self._departures.due(driver.session, self.target, operation)
             if made is not None:
@@ -110,24 +96,6 @@ class SessionHandle(BaseSessionHandle[BlockingDriver]):
     def run(self, flow: Flow[_T]) -> _T:
         """Runs a flow of this environment."""
         return run(flow, self.perform)
-
-    def perform(self, effect: Effect) -> Any:
-        """Performs an effect that a flow yields."""
-        match effect:
-            case MakeAgain():
-                made = self._maker.make(self.strategy, last=self.target)
-                self._adopt(made, made.driver)
-            case MakeNew():
-                return self.make()
-            case CopyTo():
-                self._copy_to(effect.clone)
-            case Ask():
-                return (self.serve if effect.recover else self.live().serve)(effect.operation)
-            case Kill():
-                self.kill(close=effect.close)
-            case Pause():
-                time.sleep(effect.seconds)
-        return None
 
     def kill(self, *, close: bool = False) -> None:
         """Frees the connection of the session; if `close`, closes the session first, ignoring errors of the server."""

@@ -225,20 +225,16 @@ def _copied(observation: Any) -> Any:
     return copy.deepcopy(observation)
 
 
-Maker = Callable[[ConnectionOptions, "str | None"], RecoveryStrategy]
-
 #: Makes the strategies of single environments, by name, from the options and the render mode.
-STRATEGIES: dict[str, Maker] = {
+STRATEGIES: dict[str, Callable[[ConnectionOptions, str | None], RecoveryStrategy]] = {
     "raise": lambda _, __: RecoveryStrategy(),
     "truncate": lambda _, __: Truncate(),
     "replay": lambda options, mode: Replay(Recording(options.replay_limit, mode)),
 }
 
-ShardMaker = Callable[[ConnectionOptions, "str | None", int], RecoveryStrategy]
-
 #: Makes the strategies of shards, by name, from the options, the render mode and the number of environments. For
 #: "truncate", the vector environment itself ends the episodes.
-SHARD_STRATEGIES: dict[str, ShardMaker] = {
+SHARD_STRATEGIES: dict[str, Callable[[ConnectionOptions, str | None, int], RecoveryStrategy]] = {
     "raise": lambda _, __, ___: RaiseUnreachable(moves=False),
     "truncate": lambda _, __, ___: RaiseUnreachable(moves=True),
     "replay": lambda options, mode, size: Replay(MemberRecording(options.replay_limit, size, mode)),
