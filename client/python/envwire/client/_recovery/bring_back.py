@@ -11,6 +11,7 @@ from envwire.client._session.flows import Pause
 from envwire.client._session.operations import Replay
 from envwire.client._session.recording.recording import NO_LOSS, Loss, Recording, Replayable
 from envwire.client.errors import RemoteError, ReplayError, ReplayMismatchError
+from envwire.codec import Reason
 from envwire.v1 import environment_pb2 as pb
 
 _log = logging.getLogger("envwire.client")
@@ -19,7 +20,7 @@ _log = logging.getLogger("envwire.client")
 _PAUSES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 
-def bring_back(label: object, recording: Recording, error: Exception) -> Flow[None]:
+def bring_back(label: object, recording: Recording, error: RemoteError) -> Flow[None]:
     """Makes an environment again and replays a recording to it; retries if the new session is lost as well.
 
     Args:
@@ -39,7 +40,7 @@ def bring_back(label: object, recording: Recording, error: Exception) -> Flow[No
         try:
             yield MakeAgain()
             made = True
-            yield from replay(recording, recording.lost(error))
+            yield from replay(recording, recording.lost(error.reason))
         except RemoteError as failure:
             yield Kill(close=True)
             if not made and failure.reason not in ENDS:
@@ -87,7 +88,7 @@ def replay_first_log(recording: Recording) -> Asking[None]:
     logs = recording.logs()
     if not logs:
         raise ReplayError("there were more requests than are recorded")
-    yield from _replay_log(logs[0], recording.left())
+    yield from _replay_log(logs[0], recording.lost(Reason.DRAINING.value))
 
 
 def _replay_log(log: Replayable, loss: Loss) -> Asking[None]:

@@ -47,12 +47,7 @@ def settled(session: ClientSession, event: Event) -> Repeating:
         event: The outcome of the request so far.
     """
     while isinstance(event, SendAgain):
-        try:
-            reply = yield Send(event.request, session.time_left())
-        except BaseException as failure:  # noqa: PERF203 - it is sent again on another connection
-            event = yield from tried_again(session, failure)
-        else:
-            event = session.receive(reply.message, reply.area)
+        event = yield from _answer(session, Send(event.request, session.time_left()))
     return event
 
 
@@ -86,13 +81,16 @@ def awaited(session: ClientSession, effect: Send | Take) -> Repeating:
         session: The session.
         effect: The effect that gets the reply.
     """
+    event = yield from _answer(session, effect)
+    return (yield from settled(session, event))
+
+
+def _answer(session: ClientSession, effect: Send | Take) -> Repeating:
     try:
         reply = yield effect
     except BaseException as failure:
-        event = yield from tried_again(session, failure)
-    else:
-        event = session.receive(reply.message, reply.area)
-    return (yield from settled(session, event))
+        return (yield from tried_again(session, failure))
+    return session.receive(reply.message, reply.area)
 
 
 def discarded(session: ClientSession) -> Generator[Effect, Reply, None]:

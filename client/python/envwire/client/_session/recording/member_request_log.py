@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from envwire.client._session.recording.recording import outlasts_episodes
 from envwire.client._session.recording.request_log import (
     MAX_BYTES,
     RequestLog,
     memory_of,
     mismatch,
     one_part,
+    outlasts_episodes,
 )
 from envwire.codec.digests import CHECKPOINT, Digested, RollingDigest
 from envwire.v1 import environment_pb2 as pb

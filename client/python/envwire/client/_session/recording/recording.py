@@ -10,10 +10,11 @@ environment keeps other state from episode to episode, the short log's digest di
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 from envwire.client._session.recording.chunk_recording import split_chunk
-from envwire.client._session.recording.request_log import KEPT, RequestLog
+from envwire.client._session.recording.member_request_log import MemberRequestLog
+from envwire.client._session.recording.request_log import KEPT, RequestLog, outlasts_episodes
 from envwire.client.errors import ReplayError
 from envwire.codec import Reason, decode_fault, decode_value, envwire_family
 from envwire.codec.digests import digested
@@ -44,24 +45,8 @@ _SERVED = frozenset(
 )
 
 
-class Replayable(Protocol):
-    """Requests that bring a new environment into the state at the end of a recording."""
-
-    def __len__(self) -> int:
-        """Returns the number of requests."""
-        ...
-
-    def part(self, position: int, body: pb.ReplayRequest, /) -> None:
-        """Writes the requests from `position` on, as many as go into one message."""
-        ...
-
-    def check(self, position: int, answer: pb.ReplayResponse, /) -> None:
-        """Compares the digest of the new environment's answers with the recorded one.
-
-        Raises:
-            ReplayMismatchError: They differ.
-        """
-        ...
+#: Requests that bring a new environment into the state at the end of a recording.
+Replayable: TypeAlias = RequestLog | MemberRequestLog
 
 
 class Loss(NamedTuple):
@@ -96,15 +81,10 @@ class Recording:
         self._losses = 0
         self.begin()
 
-    def lost(self, error: Exception) -> Loss:
-        """Counts a session that was lost."""
+    def lost(self, reason: str) -> Loss:
+        """Counts a session that was lost, or is left because its server is about to stop."""
         self._losses += 1
-        return Loss(self._losses, getattr(error, "reason", ""))
-
-    def left(self) -> Loss:
-        """Counts a session that is left because its server is about to stop."""
-        self._losses += 1
-        return Loss(self._losses, Reason.DRAINING.value)
+        return Loss(self._losses, reason)
 
     def begin(self) -> None:
         """Starts over: the environment is a new one."""
@@ -119,11 +99,6 @@ class Recording:
         """Returns the number of requests that a replay would repeat."""
         logs = self.logs()
         return len(logs[0]) if logs else 0
-
-    @property
-    def overflowed(self) -> bool:
-        """Whether there were more requests than the limit, so that nothing can be replayed."""
-        return not self.logs()
 
     def logs(self) -> Sequence[Replayable]:
         """Returns the logs that can be replayed, in the order to try."""
@@ -199,7 +174,7 @@ class Recording:
         Raises:
             ReplayError: There were more requests than the limit.
         """
-        if self.overflowed:
+        if not self.logs():
             raise ReplayError(
                 f"{loss}. It cannot be replayed: there were more than replay_limit={self._limit} requests since the "
                 "last reset from which a recording can begin. Pass a larger replay_limit=, or a seed to reset() now "
@@ -218,13 +193,6 @@ def seeds_all(request: pb.ResetRequest) -> bool:
 def is_masked(request: pb.ResetRequest) -> bool:
     """Returns whether a reset has a mask, which selects members of a vector environment."""
     return any(entry.name == RESET_MASK for entry in request.options.entries)
-
-
-def outlasts_episodes(raw: bytes) -> bool:
-    """Returns whether a request's effects outlast the episode; a seed's effect is `np_random_seed`."""
-    kind = REQUESTS.kind(raw)
-    seeded = kind == "reset" and pb.InteractRequest.FromString(raw).reset.HasField("seed")
-    return kind in KEPT or seeded
 
 
 def _reason(reply: Reply) -> Reason | None:

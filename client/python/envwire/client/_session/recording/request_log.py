@@ -95,6 +95,13 @@ class RequestLog:
             raise mismatch(len(self) // CHECKPOINT * CHECKPOINT, len(self))
 
 
+def outlasts_episodes(raw: bytes) -> bool:
+    """Returns whether a request's effects outlast the episode; a seed's effect is `np_random_seed`."""
+    kind = REQUESTS.kind(raw)
+    seeded = kind == "reset" and pb.InteractRequest.FromString(raw).reset.HasField("seed")
+    return kind in KEPT or seeded
+
+
 def one_part(requests: Iterable[bytes]) -> Iterator[bytes]:
     """Yields as many requests as fit into one message, without session header and number."""
     total = 0
