@@ -17,15 +17,13 @@ import numpy as np
 
 from envwire.client._errors.losses import ENDS, is_lost
 from envwire.client._recovery.bring_back import bring_back, replay_first_log
-from envwire.client._recovery.flows import Ask, Asking, Flow, MakeAgain
-from envwire.client._session.attribute_operations import GetRandom
+from envwire.client._recovery.flows import Asking, Flow, MakeAgain
 from envwire.client._session.operations import Operation, Reset
 from envwire.client._session.recording.member_recording import MemberRecording
 from envwire.client._session.recording.recording import RESET_MASK, Recording
 from envwire.client.errors import RemoteError, ServerUnavailableError, StepTimeoutError
 from envwire.client.options import ConnectionOptions
 from envwire.codec.steps.step_codec import StepResult
-from envwire.v1 import spaces_pb2
 
 _log = logging.getLogger("envwire.client")
 
@@ -55,11 +53,6 @@ class RecoveryStrategy:
         """Returns the strategy of a copy of the environment."""
         return copy.copy(self)
 
-    def generator_state(self) -> Flow[spaces_pb2.RandomState | None]:
-        """Returns the state to set the environment's generator to before a reset without a seed, if any."""
-        yield from ()
-        return None
-
     def observe(self, observation: Any) -> None:
         """Notes the last observation."""
 
@@ -74,7 +67,8 @@ class RecoveryStrategy:
         Raises:
             RemoteError: It cannot be brought to that state.
         """
-        yield from ()
+        if self.recording is not None:
+            yield from replay_first_log(self.recording)
 
     def is_loss(self, error: RemoteError) -> bool:
         """Returns whether an error means a lost session: the server ended it, or refuses connections."""
@@ -185,25 +179,9 @@ class Replay(_UnreachableIsLost):
         """Begins another recording."""
         self._recording.begin()
 
-    def arrive(self) -> Asking[None]:
-        """Replays the recording."""
-        yield from replay_first_log(self._recording)
-
     def copy(self) -> RecoveryStrategy:
         """Returns the strategy of a copy of the environment, with its own copy of the recording."""
         return Replay(self._recording.copy())
-
-    def generator_state(self) -> Flow[spaces_pb2.RandomState | None]:
-        """Returns the generator's current state, so that a recording can begin with the reset."""
-        try:
-            mirror = yield Ask(GetRandom(), recover=True)
-        except RemoteError as error:
-            if self.is_loss(error):
-                raise
-            return None
-        except Exception:  # no such generator; comparing digests shows whether that matters
-            return None
-        return mirror.np_random if mirror.HasField("np_random") else None
 
     def recover(
         self, label: object, operation: Operation[Any], error: RemoteError, attempt: int
