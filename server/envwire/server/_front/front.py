@@ -95,11 +95,9 @@ class Front:
         self.admin_service = AdminService(sessions, self.drain_order)
         self.observe_service = ObserveService(config, sessions, admission)
         self.slot_orders = SlotOrders(sessions, admission)
-        self._upkeep = Upkeep(access, admission, sessions, self._sweep)
-
-    def _sweep(self) -> None:
-        self.control_service.sweep()
-        self._warm_pool.sweep()
+        self._upkeep = Upkeep(
+            access, admission, sessions, self.control_service.sweep, warm_pool.sweep
+        )
 
     @classmethod
     async def start(

@@ -26,16 +26,16 @@ class Upkeep:
         access: Knows which clients were revoked.
         admission: Closed when the server drains.
         sessions: The sessions.
-        sweep: Also called at each sweep.
+        sweeps: Also called at each sweep.
     """
 
     def __init__(
-        self, access: Access, admission: Admission, sessions: Sessions, sweep: Callable[[], None]
+        self, access: Access, admission: Admission, sessions: Sessions, *sweeps: Callable[[], None]
     ) -> None:
         self._access = access
         self._admission = admission
         self._sessions = sessions
-        self._sweep_more = sweep
+        self._sweeps = sweeps
         self._heap, self._heap_at = Heap(), 0.0
         self._sweeper = asyncio.ensure_future(self._sweep_forever())
 
@@ -52,7 +52,8 @@ class Upkeep:
     def _sweep(self, asleep: float) -> None:
         self._sessions.discount_stall(asleep)
         self._sessions.sweep()
-        self._sweep_more()
+        for sweep in self._sweeps:
+            sweep()
         self._sessions.end_revoked(self._access.revoked)
         if self._sessions.clock() >= self._heap_at:
             self._heap_at = self._sessions.clock() + _HEAP_SECONDS

@@ -71,7 +71,7 @@ class Sessions:
         self._live: dict[str, SessionRecord] = {}
         self._ended: OrderedDict[str, EndedSession] = OrderedDict()
         self._with_output: deque[FaultError] = deque()
-        self._making = 0
+        self._taken = 0
         self.holders: Counter[str] = Counter()
         self.reservations = Reservations(clock)
         self.group_slots = GroupSlots()
@@ -80,7 +80,7 @@ class Sessions:
 
     def __len__(self) -> int:
         """Returns the number of sessions, including those being made."""
-        return len(self._live) + self._making
+        return self._taken
 
     def __iter__(self) -> Iterator[SessionRecord]:
         return iter(list(self._live.values()))
@@ -107,7 +107,7 @@ class Sessions:
             raise self.no_slot(group=group)
         if not self.reservations.take(reservation) and self.full:
             raise self.no_slot()
-        self._making += 1
+        self._taken += 1
         self.holders[owner] += 1
         self.group_slots.take(group)
 
@@ -152,27 +152,25 @@ class Sessions:
 
     def unreserve(self, owner: str = "", group: str = "") -> None:
         """Releases a slot that `reserve` took."""
-        self._making -= 1
-        self._give_back(owner)
-        self.group_slots.give_back(group)
+        self._give_back(owner, group)
         self.on_free()
 
-    def _give_back(self, owner: str) -> None:
+    def _give_back(self, owner: str, group: str) -> None:
+        self._taken -= 1
         self.holders[owner] -= 1
         if not self.holders[owner]:
             del self.holders[owner]
+        self.group_slots.give_back(group)
 
     def add(self, session: SessionRecord) -> None:
         """Adds a session in the slot that was reserved for it."""
-        self._making -= 1
         self._live[session.id] = session
 
     def end(self, session: SessionRecord) -> None:
         """Frees the slot of a session that ended, and keeps its end reason."""
         if self._live.pop(session.id, None) is None:
             return
-        self._give_back(session.owner)
-        self.group_slots.give_back(session.group)
+        self._give_back(session.owner, session.group)
         log_end(session)
         if session.end_reason is not None:
             self.tally.ends[session.end_reason.reason.value] += 1
