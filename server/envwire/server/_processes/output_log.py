@@ -21,19 +21,16 @@ class OutputLog:
     """Splits the output of one process into lines and logs them.
 
     Args:
-        label: Returns the name of the session for a text log.
+        describe: Returns the name of the session for a text log, and its fields for a JSON log.
         clock: Monotonic time, in seconds.
-        fields: Returns the session's fields for a JSON log.
     """
 
     def __init__(
         self,
-        label: Callable[[], str],
+        describe: Callable[[], tuple[str, dict[str, Any]]],
         clock: Callable[[], float] = time.monotonic,
-        fields: Callable[[], dict[str, Any]] = dict,
     ) -> None:
-        self._label = label
-        self._fields = fields
+        self._describe = describe
         self._clock = clock
         self._rest = b""
         self._second = 0
@@ -71,5 +68,6 @@ class OutputLog:
             self._left_out = 0
 
     def _tell(self, text: str) -> None:
-        fields = extra(stream="environment", message=text, **self._fields())
-        _log.info("%s: %s", self._label(), text, extra=fields)
+        label, fields = self._describe()
+        shown = extra(stream="environment", message=text, **fields)
+        _log.info("%s: %s", label, text, extra=shown)

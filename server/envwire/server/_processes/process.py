@@ -9,7 +9,7 @@ import logging
 import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from operator import itemgetter
+from operator import attrgetter
 from typing import Any
 
 from envwire.codec import FaultError, Reason
@@ -74,7 +74,7 @@ class Process:
         )
         self._label = f"process {pid}"
         self._log_fields: dict[str, Any] = {}
-        self.output.follow(OutputLog(self._describe, fields=self._describe_fields))
+        self.output.follow(OutputLog(self._describe))
 
     @classmethod
     async def spawn(cls, fork: Fork, slots: int, limit: int) -> Process:
@@ -239,28 +239,17 @@ class Process:
             return await asyncio.wait_for(asyncio.shield(self._exited), seconds)
         return None
 
-    def _describe(self) -> str:
-        """Returns a label for the operator's log: the process's sessions, or the former ones for its last output."""
-        labels = sorted(session.listener.label for session in self._sessions)
-        self._label = ", ".join(labels) or self._label
-        return self._label
-
-    def _describe_fields(self) -> dict[str, Any]:
-        """Returns the same as fields for a JSON log."""
+    def _describe(self) -> tuple[str, dict[str, Any]]:
+        """Describes the process's sessions, or the former ones for its last output, as text and as fields of a log."""
         if self._sessions:
-            fields = sorted(
-                (one.listener.log_fields for one in self._sessions), key=itemgetter("session")
-            )
-            self._log_fields = of_sessions(fields)
-        return {**self._log_fields, "process": self.pid}
+            ours = sorted((each.listener for each in self._sessions), key=attrgetter("label"))
+            self._label = ", ".join(each.label for each in ours)
+            self._log_fields = of_sessions([each.log_fields for each in ours])
+        return self._label, {**self._log_fields, "process": self.pid}
 
     def _on_misbehaved(self, what: str) -> None:
-        _log.warning(
-            "session process %d was killed: it sent %s",
-            self.pid,
-            what,
-            extra=extra(**self._describe_fields()),
-        )
+        shown = extra(**self._describe()[1])
+        _log.warning("session process %d was killed: it sent %s", self.pid, what, extra=shown)
         self.kill()
 
     def _on_lost(self) -> None:

@@ -180,10 +180,7 @@ class Session:
 
     def _serve(self, kind: str, body: Any, attachments: Attachments | None) -> Packet:
         if kind == "step":
-            if body.actions:
-                return self._chunk(body, self._max_chunk_bytes)
-            action = read_action(self.hosted, body)
-            return self._step(action, body.mirror_np_random, attachments)
+            return self._serve_step(body, attachments, self._max_chunk_bytes)
         answer = Answer(attachments)
         if kind == "replay":
             return self._replay(body, answer)
@@ -214,14 +211,19 @@ class Session:
         """Serves a request of a recording, without a sequence number."""
         if kind != "step":
             return self._guarded(self._serve, kind, body, None).message
-        answer = self._guarded(self._recorded_step, body).message
+        answer = self._guarded(self._serve_step, body, None, None).message
         self.count()
         return answer
 
-    def _recorded_step(self, body: environment_pb2.StepRequest) -> Packet:
+    def _serve_step(
+        self,
+        body: environment_pb2.StepRequest,
+        attachments: Attachments | None,
+        max_chunk_bytes: int | None,
+    ) -> Packet:
         if body.actions:
-            return self._chunk(body, None)
-        return self._step(read_action(self.hosted, body), body.mirror_np_random, None)
+            return self._chunk(body, max_chunk_bytes)
+        return self._step(read_action(self.hosted, body), body.mirror_np_random, attachments)
 
     def _step(self, action: Any, mirror: bool, attachments: Attachments | None) -> Packet:
         result = self._take(action)

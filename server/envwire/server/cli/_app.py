@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import typer
@@ -46,6 +47,12 @@ class _Literal(TyperCommand):
             each.help = _TAG.sub(r"\\\1", each.help or "")
 
 
+#: Commands by their own names, with nothing to add, in the order of the help.
+_PLAIN: tuple[Callable[..., None], ...] = (
+    *(bench, check, info, doctor, health, sessions, watch, drain, top),
+    *(conformance, conformance_client, export, replay, certs, token),
+)
+
 app = typer.Typer(
     name="envwire",
     help="Serve reinforcement-learning environments, and drive them from anywhere.",
@@ -57,21 +64,8 @@ app.command(epilog=EPILOG)(serve)
 app.command("list")(list_environments)
 app.command()(run)
 app.command("eval")(evaluate_policy)
-app.command()(bench)
-app.command()(check)
-app.command()(info)
-app.command()(doctor)
-app.command()(health)
-app.command()(sessions)
-app.command()(watch)
-app.command()(drain)
-app.command()(top)
-app.command()(conformance)
-app.command()(conformance_client)
-app.command()(export)
-app.command()(replay)
-app.command()(certs)
-app.command()(token)
+for command in _PLAIN:
+    app.command()(command)
 app.command(epilog=EPILOG)(gateway)
 app.command()(dashboard)
 app.command()(image)

@@ -23,7 +23,7 @@ def clock(caplog: pytest.LogCaptureFixture) -> Clock:
 
 
 def log(clock: Clock) -> OutputLog:
-    return OutputLog(lambda: "session x (Lab-v0 for me)", clock)
+    return OutputLog(lambda: ("session x (Lab-v0 for me)", {}), clock)
 
 
 def test_chunks_become_lines(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable
-from functools import partial
 
 from envwire.codec import FaultError, Reason, encode_warnings
 from envwire.server._hosting.libraries import Catalogue
@@ -64,17 +62,16 @@ class SessionMaker:
         """
         slot: int = SLOT.unpack_from(frame.message)[0]
         request = environment_pb2.MakeRequest.FromString(frame.message[SLOT.size :])
+        begun = time.monotonic_ns()
         self._scoreboard.begin(slot)  # other sessions of the process wait for it
         try:
-            return self._started(frame.session, slot, partial(self._make, request))
+            return self._started(frame.session, slot, self._make(request), begun)
         except BaseException:
             self._scoreboard.clear(slot)
             raise
 
-    def _started(self, number: int, slot: int, start: Callable[[], Session]) -> Started:
-        """Starts a session in its own scoreboard row, and records the durations there."""
-        begun = time.monotonic_ns()
-        session = start()
+    def _started(self, number: int, slot: int, session: Session, begun: int) -> Started:
+        """Gives a session its scoreboard row, and records there how long it took since `begun`, in nanoseconds."""
         made = time.monotonic_ns()
         reply = self._describe(session)
         row = self._scoreboard.row(slot, made - begun, time.monotonic_ns() - made)
@@ -105,7 +102,7 @@ class SessionMaker:
         if origin is None:
             raise FaultError(Reason.UNSUPPORTED, "this process was not forked with a session")
         self._warnings.log = origin.session.warnings
-        return self._started(frame.session, 0, lambda: origin.session)
+        return self._started(frame.session, 0, origin.session, time.monotonic_ns())
 
     def _describe(self, session: Session) -> bytes:
         reply = environment_pb2.InteractResponse()
