@@ -29,11 +29,6 @@ class ProcessSessions:
         self.stops_at: float | None = None
         self.by_number: dict[int, ServedSession] = {}
 
-    def only(self) -> ServedSession:
-        """Returns the only session of a process that is not shared."""
-        (served,) = self.by_number.values()
-        return served
-
     def remove(self, served: ServedSession) -> None:
         """Removes a session that is over; its slot becomes free once the front is told."""
         del self.by_number[served.number]
@@ -46,8 +41,3 @@ class ProcessSessions:
             served.session.end()
         except Exception:
             traceback.print_exc()
-
-    def end_all(self) -> None:
-        """Closes the environments of all sessions."""
-        for served in self.by_number.values():
-            self.end(served)

@@ -80,7 +80,8 @@ class Worker:
             except Copied as copied:
                 descriptors = copied.descriptors
             else:
-                self._sessions.end_all()
+                for served in self._sessions.by_number.values():
+                    self._sessions.end(served)
                 self._direct.channels.finish()
                 return None
         return self._copy(*descriptors)
@@ -103,7 +104,7 @@ class Worker:
         self, link: int, output: int, control_socket: int, scoreboard: int, lifeline: int
     ) -> Worker:
         """Returns the worker for the copied session, in this process, which was forked for it."""
-        served = self._sessions.only()
+        (served,) = self._sessions.by_number.values()  # a shared process is not copied
         self._direct.channels.close_all()
         self._endpoints.close()
         take_output(output)

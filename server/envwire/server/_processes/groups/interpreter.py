@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -131,10 +132,5 @@ def _report(program: str, environment: dict[str, str]) -> tuple[dict[str, str], 
 
 def _numbers(version: str) -> tuple[int, ...]:
     """Returns the leading numbers of a version: (6, 31, 1) for "6.31.1", (6, 32) for "6.32rc1"."""
-    numbers: list[int] = []
-    for part in version.split("."):
-        digits = part[: len(part) - len(part.lstrip("0123456789"))]
-        if not digits:
-            break
-        numbers.append(int(digits))
-    return tuple(numbers)
+    leading = re.match(r"\d+(\.\d+)*", version)
+    return tuple(map(int, leading[0].split("."))) if leading else ()

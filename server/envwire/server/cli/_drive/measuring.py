@@ -28,6 +28,8 @@ class TimedTransport:
         self._transport = transport
         self._made = pb.MakeResponse()
         self.seconds = 0.0
+        self.send, self.receive, self.fileno = transport.send, transport.receive, transport.fileno
+        self.keep_alive, self.close = transport.keep_alive, transport.close
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
@@ -45,26 +47,6 @@ class TimedTransport:
         header.session_id, header.secret = self._made.session_id, self._made.secret
         reply = self._transport.exchange(request.SerializeToString(), 10.0)
         return pb.InteractResponse.FromString(reply.message).get_session_stats
-
-    def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
-        """Sends a request (see `Transport.send`)."""
-        self._transport.send(request, timeout, header)
-
-    def receive(self) -> Reply:
-        """Returns the reply (see `Transport.receive`)."""
-        return self._transport.receive()
-
-    def fileno(self) -> int:
-        """Returns the descriptor that becomes readable with the reply (see `Transport.fileno`)."""
-        return self._transport.fileno()
-
-    def keep_alive(self, request: bytes, header: bytes = b"") -> None:
-        """Renews a lease (see `Transport.keep_alive`)."""
-        self._transport.keep_alive(request, header)
-
-    def close(self) -> None:
-        """Closes the connection (see `Transport.close`)."""
-        self._transport.close()
 
 
 @dataclass
