@@ -34,6 +34,7 @@ _MODULES: Final = {module.__name__: module for module in (builtins, np.exception
 _UNREADABLE: Final = (
     "The environment raised an exception whose class, arguments or traceback cannot be read"
 )
+_GROUP: Final[Any] = getattr(builtins, "ExceptionGroup", ())  # since Python 3.11
 
 
 def fault_from_exception(
@@ -76,7 +77,7 @@ def exception_from_fault(error: FaultError, family: Family) -> BaseException | N
     if error.exception is None:
         return None
     kind = _find_class(error.exception.type_name, family)
-    return None if kind is None else _build(kind, error.exception)
+    return None if kind is None else _build(kind, error.exception, family)
 
 
 def _message(exc: BaseException, info: RemoteExceptionInfo, reason: Reason) -> str:
@@ -99,10 +100,19 @@ def _sendable_args(exc: BaseException) -> tuple[Any, ...] | None:
         # Arguments of the constructor that are not kept in `args`.
         args = (*args, exc.filename, None, exc.filename2)
     try:
+        if isinstance(exc, _GROUP):
+            group: Any = exc
+            args = (group.message, [_sendable_member(member) for member in group.exceptions])
         encode_values(args, values_pb2.ValueList())
-    except CodecError:
+    except (CodecError, RecursionError):
         return None
     return args
+
+
+def _sendable_member(exc: Exception) -> tuple[str, list[Any]]:
+    """Returns class and arguments of an exception of a group, which is sent as one of the group's arguments."""
+    info = _described(exc)
+    return info.type_name, [info.text] if info.args is None else list(info.args)
 
 
 def _find_class(name: str, family: Family) -> type[Exception] | None:
@@ -122,11 +132,21 @@ def _own_class(module: ModuleType, name: str) -> type[Exception] | None:
     return kind if kind.__module__ == module.__name__ else None
 
 
-def _build(kind: type[Exception], info: RemoteExceptionInfo) -> Exception | None:
+def _build(kind: type[Exception], info: RemoteExceptionInfo, family: Family) -> Exception | None:
     if info.args is None:
         return _try(kind, info.text)
+    if kind is _GROUP:
+        return _try(_build_group, family, *info.args)
     # A constructor may require more than `args`; `__new__` sets `args` without calling it.
     return _try(kind, *info.args) or _try(kind.__new__, kind, *info.args)
+
+
+def _build_group(family: Family, message: str, members: list[tuple[str, list[Any]]]) -> Exception:
+    """Builds a group of exceptions; fails if one of them has no class here."""
+    infos = [RemoteExceptionInfo(name, "", tuple(args)) for name, args in members]
+    faults = [FaultError(Reason.ENVIRONMENT_RAISED, "", exception=info) for info in infos]
+    group: Exception = _GROUP(message, [exception_from_fault(fault, family) for fault in faults])
+    return group
 
 
 def _try(make: Callable[..., Exception], *args: Any) -> Exception | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -81,6 +83,35 @@ def test_exceptions_of_python(act: Callable[[], object]) -> None:
     assert identical(remote.args, local.args)
 
 
+class OwnError(ValueError):
+    """Unknown on the other side."""
+
+
+ExceptionGroup: Any = getattr(builtins, "ExceptionGroup", None)
+has_groups = pytest.mark.skipif(ExceptionGroup is None, reason="needs Python 3.11")
+
+
+@has_groups
+def test_exception_groups() -> None:
+    inner = ExceptionGroup("inner", [np.linalg.LinAlgError("singular")])
+    local = ExceptionGroup("outer", [ValueError("a", 1), KeyError("k"), OSError(2, "no"), inner])
+    remote: Any = sent(local)
+    assert type(remote) is ExceptionGroup
+    assert (str(remote), repr(remote)) == (str(local), repr(local))
+    assert [type(e) for e in remote.exceptions] == [type(e) for e in local.exceptions]
+    assert sent(ExceptionGroup("with a class of its own", [OwnError("x")])) is None
+
+
+@has_groups
+def test_a_group_nested_deeper_than_python_recurses() -> None:
+    error: Any = ValueError()
+    for _ in range(2 * sys.getrecursionlimit()):
+        error = ExceptionGroup("deep", [error])
+    info = fault_from_exception(error).exception
+    assert info is not None
+    assert info.args is None
+
+
 @pytest.mark.parametrize("family", [envwire_family(), gymnasium_family()], ids=lambda f: f.name)
 @pytest.mark.parametrize("source", [envwire.envs.error, gymnasium.error], ids=lambda m: m.__name__)
 def test_exceptions_of_the_families_cross(source: Any, family: Family) -> None:
@@ -92,10 +123,6 @@ def test_exceptions_of_the_families_cross(source: Any, family: Family) -> None:
     remote = sent(pending, family)  # its constructor wants what is not among its arguments
     assert type(remote) is family.error.AlreadyPendingCallError
     assert (str(remote), remote.args) == (str(pending), pending.args)
-
-
-class OwnError(ValueError):
-    """Unknown on the other side."""
 
 
 class MuteError(Exception):
