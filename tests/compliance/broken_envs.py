@@ -1,4 +1,4 @@
-"""Environments that cannot be made, for want of a key or of a package."""
+"""Environments that cannot be made: they want a key or a package, or have a space that is too large."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import gymnasium
 
 import envwire.envs as gym
 
-KEYLESS, PACKAGELESS, UNINSTALLED = (
+KEYLESS, PACKAGELESS, UNINSTALLED, HUGE = (
     "tests/Keyless-v0",
     "tests/Packageless-v0",
     "tests/Uninstalled-v0",
+    "tests/Huge-v0",
 )
 
 
@@ -31,5 +32,18 @@ def uninstalled(**_: Any) -> NoReturn:
     raise AssertionError
 
 
-for _id, _make in ((KEYLESS, keyless), (PACKAGELESS, packageless), (UNINSTALLED, uninstalled)):
+class Huge(gym.Env[Any, Any]):
+    """Observes more bits than fit."""
+
+    observation_space = gym.spaces.MultiBinary(2**28 + 1)
+    action_space = gym.spaces.Discrete(2)
+
+
+_MAKERS: dict[str, Any] = {
+    KEYLESS: keyless,
+    PACKAGELESS: packageless,
+    UNINSTALLED: uninstalled,
+    HUGE: Huge,
+}
+for _id, _make in _MAKERS.items():
     gym.register(id=_id, entry_point=_make)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from envwire.client import RemoteEnv
+from envwire.client import InvalidRequestError, RemoteEnv, RemoteVectorEnv
 from envwire.envs import error
 from envwire.server import Server
-from tests.compliance.broken_envs import KEYLESS, PACKAGELESS, UNINSTALLED
+from tests.compliance.broken_envs import HUGE, KEYLESS, PACKAGELESS, UNINSTALLED
 from tests.conftest import ROOT
 
 
@@ -38,3 +39,11 @@ def test_a_missing_package_is_missing_on_the_server(target: str) -> None:
 def test_so_is_a_missing_module(target: str) -> None:
     with pytest.raises(ModuleNotFoundError, match=r"no_such_simulator.*on the server"):
         RemoteEnv(target, UNINSTALLED)
+
+
+@pytest.mark.parametrize("kind", [RemoteEnv, RemoteVectorEnv])
+def test_a_space_that_is_too_large_is_named_with_its_environment(target: str, kind: Any) -> None:
+    with pytest.raises(
+        InvalidRequestError, match=r"Huge.*observation_space is 268435457 .* 268435456"
+    ):
+        kind(target, HUGE)

@@ -93,7 +93,8 @@ class FillAllowance:
         """
         if elements > self._left:
             raise CodecError(
-                f"{elements} elements from a few bytes", f"at most {self._left} more of them"
+                f"{elements} elements from a few bytes",
+                f"at most {_MAX_FILLED} of them in one message, of which {self._left} are left",
             )
         self._left -= elements
 

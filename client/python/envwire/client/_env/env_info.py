@@ -9,13 +9,39 @@ from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._session.notices import Notice
 from envwire.client._session.stats import ConnectionStats
-from envwire.codec import Family, decode_env_spec, decode_mapping, decode_space, decode_value
+from envwire.client.errors import InvalidRequestError
+from envwire.codec import (
+    CodecError,
+    Family,
+    decode_env_spec,
+    decode_mapping,
+    decode_space,
+    decode_value,
+)
 from envwire.v1 import environment_pb2
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 H = TypeVar("H", bound=BaseSessionHandle[Any])
+
+
+def read_spaces(message: Any, env: str, family: Family, *names: str) -> list[Any]:
+    """Reads the spaces in fields of a message.
+
+    Args:
+        message: The message.
+        env: How the environment prints, for errors.
+        family: Classes to build spaces of.
+        names: Names of the fields.
+
+    Raises:
+        InvalidRequestError: A space is too large, or not in the family.
+    """
+    try:
+        return [decode_space(getattr(message, name), family, name) for name in names]
+    except CodecError as error:
+        raise InvalidRequestError(f"a space of {env} cannot be built here: {error}") from error
 
 
 class EnvAttributes(Generic[H]):
@@ -35,8 +61,9 @@ class EnvAttributes(Generic[H]):
     def _describe(self, made: environment_pb2.MakeResponse) -> None:
         """Sets the attributes from the answer to a Make."""
         family = self._family
-        self.observation_space = decode_space(made.observation_space, family)
-        self.action_space = decode_space(made.action_space, family)
+        self.observation_space, self.action_space = read_spaces(
+            made, made.description, family, "observation_space", "action_space"
+        )
         self.metadata = decode_mapping(made.metadata, family)
         self.render_mode = made.render_mode if made.HasField("render_mode") else None
         self.reward_range = decode_value(made.reward_range, family)

@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from envwire.client._env.env_info import read_spaces
 from envwire.client._session.notices import Notice
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._vector.shard_selection import BaseShard
-from envwire.codec import Family, decode_env_spec, decode_mapping, decode_space
+from envwire.codec import Family, decode_env_spec, decode_mapping
 from envwire.v1 import environment_pb2 as pb
 
 NATIVE = "vector_entry_point"
@@ -47,10 +48,10 @@ class VectorAttributes(Generic[S]):
             RuntimeError: The spaces of a session differ from those of the first.
         """
         first, family = made[0], self._family
-        singles = _single_spaces(first.vector, family)
+        singles = _single_spaces(first, family)
         targets = [shard.handle.target for shard in self._shards]
         for other, target in zip(made[1:], targets[1:], strict=True):
-            if _single_spaces(other.vector, family) != singles:
+            if _single_spaces(other, family) != singles:
                 raise RuntimeError(
                     f"the environments on {target} have other spaces than those on {targets[0]}; serve the same "
                     "version on all targets"
@@ -76,24 +77,20 @@ class VectorAttributes(Generic[S]):
         return tuple(notice for shard in self._shards for notice in shard.handle.notices)
 
 
-def _single_spaces(info: pb.VectorInfo, family: Family) -> tuple[Any, Any]:
-    return (
-        decode_space(info.single_observation_space, family),
-        decode_space(info.single_action_space, family),
+def _single_spaces(made: pb.MakeResponse, family: Family) -> list[Any]:
+    return read_spaces(
+        made.vector, made.description, family, "single_observation_space", "single_action_space"
     )
 
 
 def _batch_spaces(
-    made: Sequence[pb.MakeResponse], singles: tuple[Any, Any], num_envs: int, family: Family
-) -> tuple[Any, Any]:
+    made: Sequence[pb.MakeResponse], singles: list[Any], num_envs: int, family: Family
+) -> list[Any]:
     if len(made) == 1:
-        only = made[0]
-        return (
-            decode_space(only.observation_space, family),
-            decode_space(only.action_space, family),
+        return read_spaces(
+            made[0], made[0].description, family, "observation_space", "action_space"
         )
-    observation, action = (family.vector.utils.batch_space(space, num_envs) for space in singles)
-    return observation, action
+    return [family.vector.utils.batch_space(space, num_envs) for space in singles]
 
 
 def vector_env_spec(
