@@ -41,6 +41,26 @@ def test_make_vec(vector_server: Server, mode: Any, kind: type[Any]) -> None:
     local.close()
 
 
+@pytest.mark.parametrize("mode", [3, b"sync", ["sync"]])
+def test_a_vectorization_mode_that_is_none(vector_server: Server, mode: Any) -> None:
+    with pytest.raises(ValueError, match="Invalid vectorization mode") as local:
+        gymnasium.make_vec("CartPole-v1", vectorization_mode=mode)
+    with pytest.raises(ValueError, match="Invalid vectorization mode") as remote:
+        envwire.client.gymnasium.RemoteVectorEnv(
+            vector_server.target, "CartPole-v1", 2, vectorization_mode=mode
+        )
+    assert str(remote.value) == str(local.value).replace("'async', ", "")
+
+
+def test_a_member_of_gymnasiums_vectorize_mode(vector_server: Server) -> None:
+    mode: Any = gymnasium.VectorizeMode.SYNC
+    envs = envwire.client.gymnasium.RemoteVectorEnv(
+        vector_server.target, "CartPole-v1", 2, vectorization_mode=mode
+    )
+    assert envs.reset(seed=1)[0].shape == (2, 4)
+    envs.close()
+
+
 @pytest.mark.parametrize("name", ["vector_kwargs", "num_envs"])
 def test_arguments_of_make_vec_are_none_of_environments(vector_server: Server, name: str) -> None:
     given: Any = {name: {"autoreset_mode": "SameStep"}}

@@ -86,20 +86,25 @@ def _wrapper(wrapper: WrapperLike) -> tuple[str, Mapping[str, Any]]:
 
 
 def set_vector(
-    request: pb.MakeRequest, vectorization_mode: str | None, autoreset_mode: Any, family: Family
+    request: pb.MakeRequest, vectorization_mode: Any, autoreset_mode: Any, family: Family
 ) -> None:
     """Turns a request into one for a vector environment; the number of environments is set later.
 
     Args:
         request: The request.
-        vectorization_mode: Name of the vectorization mode; None for the server's default.
+        vectorization_mode: A member of `VectorizeMode` or its value; None for the server's default.
         autoreset_mode: A member of `AutoresetMode`, its name or its value; None for the server's default.
         family: The proxy's library.
 
     Raises:
-        ValueError: There is no such autoreset mode.
+        ValueError: There is no such mode.
     """
-    request.vector.vectorization_mode = vectorization_mode or ""
+    mode = getattr(vectorization_mode, "value", vectorization_mode) or ""
+    if not isinstance(mode, str):
+        raise ValueError(
+            f"Invalid vectorization mode: {mode!r}, valid modes: ['sync', 'vector_entry_point']"
+        )
+    request.vector.vectorization_mode = mode
     request.vector.autoreset_mode = _autoreset_name(autoreset_mode, family)
 
 

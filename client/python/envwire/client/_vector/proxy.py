@@ -120,7 +120,7 @@ class VectorProxy(Members, VectorAttributes[Shard]):
         self._gatherer = Gatherer(self.single_observation_space, self._family, self._join_infos)
         self._bounds = [(shard.spec.start, shard.spec.stop) for shard in self._shards]
         self._batch_shards = len(self._shards) * (batch_size or num_envs) // num_envs
-        self._native = vectorization_mode == NATIVE
+        self._native = request.vector.vectorization_mode == NATIVE
         self.closed = False
 
     def _make(

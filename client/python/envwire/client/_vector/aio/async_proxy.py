@@ -100,7 +100,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         set_vector(request, vectorization_mode, autoreset_mode, self._family)
         self.num_envs = num_envs
         self._sessions, self._batch_size = sessions, batch_size or num_envs
-        self._native = vectorization_mode == NATIVE
+        self._native = request.vector.vectorization_mode == NATIVE
         self._label = f"{type(self).__name__}({env_id}, num_envs={num_envs})"
         self._servers = VectorServers(target, options, request, self._family)
         self._shards = []
