@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NoReturn
 
 import gymnasium
 
 import envwire.envs as gym
 
-KEYLESS, PACKAGELESS, UNINSTALLED, HUGE = (
+KEYLESS, PACKAGELESS, UNINSTALLED, HUGE, WARNED = (
     "tests/Keyless-v0",
     "tests/Packageless-v0",
     "tests/Uninstalled-v0",
     "tests/Huge-v0",
+    "tests/Warned-v0",
 )
 
 
@@ -32,6 +34,11 @@ def uninstalled(**_: Any) -> NoReturn:
     raise AssertionError
 
 
+def warned(**_: Any) -> NoReturn:
+    warnings.warn("the simulator is old", DeprecationWarning, stacklevel=2)
+    raise RuntimeError("too old")
+
+
 class Huge(gym.Env[Any, Any]):
     """Observes more bits than fit."""
 
@@ -44,6 +51,7 @@ _MAKERS: dict[str, Any] = {
     PACKAGELESS: packageless,
     UNINSTALLED: uninstalled,
     HUGE: Huge,
+    WARNED: warned,
 }
 for _id, _make in _MAKERS.items():
     gym.register(id=_id, entry_point=_make)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
+import envwire.envs
 from envwire.client import InvalidRequestError, RemoteEnv, RemoteVectorEnv
 from envwire.envs import error
 from envwire.server import Server
-from tests.compliance.broken_envs import HUGE, KEYLESS, PACKAGELESS, UNINSTALLED
+from tests.compliance.broken_envs import HUGE, KEYLESS, PACKAGELESS, UNINSTALLED, WARNED
 from tests.conftest import ROOT
 
 
@@ -47,3 +49,13 @@ def test_a_space_that_is_too_large_is_named_with_its_environment(target: str, ki
         InvalidRequestError, match=r"Huge.*observation_space is 268435457 .* 268435456"
     ):
         kind(target, HUGE)
+
+
+@pytest.mark.parametrize("transport", ["unary", "stream", "direct"])
+def test_warnings_before_the_exception_are_issued(target: str, transport: str) -> None:
+    for make in (envwire.envs.make, partial(RemoteEnv, target, transport=transport)):
+        with (
+            pytest.warns(DeprecationWarning, match="the simulator is old"),
+            pytest.raises(RuntimeError, match="too old"),
+        ):
+            make(WARNED)

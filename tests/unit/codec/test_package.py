@@ -112,7 +112,7 @@ def test_warnings() -> None:
         (OwnWarning, "\ud800"),
         (Warning, "ü"),
     ]
-    encode_warnings(given, response.warnings)
+    response.warnings.extend(encode_warnings(given))
     parsed = environment_pb2.StepResponse.FromString(response.SerializeToString())
     assert decode_warnings(parsed.warnings) == [
         (UserWarning, "a\nb"),

@@ -174,6 +174,9 @@ class FaultError(Exception):
         retry_after: Seconds to wait before another attempt; None if a retry is useless.
         exception: The exception that the environment raised, if any.
         code: gRPC's status code; by default the table's.
+
+    Attributes:
+        warnings: Category and text of each warning that was issued while the environment was made, if that failed.
     """
 
     def __init__(
@@ -197,6 +200,7 @@ class FaultError(Exception):
         self.retry_after = retry_after
         self.exception = exception
         self.code = FAULTS[reason].code if code is None else code
+        self.warnings: Sequence[tuple[type[Warning], str]] = ()
 
     def __str__(self) -> str:
         return self.message

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from google.protobuf.message import DecodeError, Message
@@ -9,12 +10,13 @@ from google.protobuf.message import DecodeError, Message
 from envwire.codec.durations import to_duration, to_seconds
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.errors.faults import FaultError, Reason, RemoteExceptionInfo
+from envwire.codec.errors.warnings import decode_warnings, encode_warnings
 from envwire.codec.values.encoding import decode_values, encode_values
 from envwire.codec.values.opaque import printable
 from envwire.v1 import status_pb2
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from envwire.codec.family import Family
 
@@ -26,22 +28,24 @@ _URLS: Final[dict[type[Message], str]] = {
     status_pb2.DebugInfo: "type.googleapis.com/google.rpc.DebugInfo",
     status_pb2.RetryInfo: "type.googleapis.com/google.rpc.RetryInfo",
     status_pb2.RemoteException: "type.googleapis.com/envwire.v1.RemoteException",
+    status_pb2.Warning: "type.googleapis.com/envwire.v1.Warning",
 }
 
 
 class _Room(NamedTuple):
-    """Most bytes of a status, of each text in it, and of an exception's arguments."""
+    """Most bytes of a status, of each text in it, of an exception's arguments, and of all warnings."""
 
     status: int
     text: int
     args: int
+    warnings: int
 
 
 #: Clients bound the first answer on a direct channel to 64 KiB.
-_ANSWER: Final = _Room(status=32 * 1024, text=8 * 1024, args=8 * 1024)
+_ANSWER: Final = _Room(status=32 * 1024, text=8 * 1024, args=8 * 1024, warnings=8 * 1024)
 #: Several gRPC libraries accept 8 KiB of trailers; a status is sent there in base64 (4/3), and its message a second
 #: time in percent encoding (up to 3).
-_TRAILERS: Final = _Room(status=4608, text=600, args=600)
+_TRAILERS: Final = _Room(status=4608, text=600, args=600, warnings=600)
 # Also in bytes.
 _LARGEST_LINE: Final = 600
 _LARGEST_NAME: Final = 200
@@ -68,14 +72,15 @@ def encode_fault(error: FaultError, status: status_pb2.ErrorStatus) -> None:
         details.append(status_pb2.RetryInfo(retry_delay=to_duration(error.retry_after)))
     if error.exception is not None:
         details.append(_remote_exception(error.exception))
+    details.extend(encode_warnings(error.warnings))
     _fill(status, error.message, details, _ANSWER)
 
 
 def fit_trailers(status: status_pb2.ErrorStatus) -> None:
     """Cuts a status to what fits into the trailers of a gRPC call: texts to 600 bytes, 4.5 KiB in all."""
     if status.ByteSize() > _TRAILERS.text:
-        found = [_detail(status, kind) for kind in _URLS]
-        _fill(status, status.message, [detail for detail in found if detail is not None], _TRAILERS)
+        found = [detail for kind in _URLS for detail in _details(status, kind)]
+        _fill(status, status.message, found, _TRAILERS)
 
 
 def decode_fault(status: status_pb2.ErrorStatus, family: Family) -> FaultError:
@@ -92,7 +97,7 @@ def decode_fault(status: status_pb2.ErrorStatus, family: Family) -> FaultError:
     debug = _detail(status, status_pb2.DebugInfo)
     retry = _detail(status, status_pb2.RetryInfo)
     remote = _detail(status, status_pb2.RemoteException)
-    return FaultError(
+    fault = FaultError(
         _reason(info),
         status.message,
         metadata=dict(info.metadata) if info else {},
@@ -102,6 +107,8 @@ def decode_fault(status: status_pb2.ErrorStatus, family: Family) -> FaultError:
         exception=_exception_info(remote, family) if remote else None,
         code=status.code,
     )
+    fault.warnings = tuple(decode_warnings(_details(status, status_pb2.Warning)))
+    return fault
 
 
 def reason_of(status: status_pb2.ErrorStatus) -> Reason:
@@ -134,6 +141,7 @@ def _fill(
     """Writes a message and details, cut to a size: what others leave is for the traceback and the output."""
     status.message = _head(text, room.text)
     del status.details[:]
+    details = _fitting(details, room.warnings)
     left = room.status - status.ByteSize() - _OVERHEAD * len(details)
     for detail in details:
         if isinstance(detail, status_pb2.RemoteException):
@@ -144,6 +152,17 @@ def _fill(
         if isinstance(detail, status_pb2.DebugInfo):
             _cut_debug_info(detail, left)
         status.details.add(type_url=_URLS[type(detail)], value=detail.SerializeToString())
+
+
+def _fitting(details: Sequence[Message], size: int) -> list[Message]:
+    """Leaves out the warnings after those that fit into a size."""
+    kept: list[Message] = []
+    for detail in details:
+        if isinstance(detail, status_pb2.Warning):
+            size -= detail.ByteSize() + _OVERHEAD
+        if size >= 0 or not isinstance(detail, status_pb2.Warning):
+            kept.append(detail)
+    return kept
 
 
 def _cut_debug_info(info: status_pb2.DebugInfo, size: int) -> None:
@@ -188,13 +207,14 @@ _Detail = TypeVar("_Detail", bound=Message)
 
 
 def _detail(status: status_pb2.ErrorStatus, kind: type[_Detail]) -> _Detail | None:
+    return next(_details(status, kind), None)
+
+
+def _details(status: status_pb2.ErrorStatus, kind: type[_Detail]) -> Iterator[_Detail]:
     for packed in status.details:
         if packed.type_url == _URLS[kind]:
-            try:
-                return kind.FromString(packed.value)
-            except DecodeError:
-                return None
-    return None
+            with contextlib.suppress(DecodeError):
+                yield kind.FromString(packed.value)
 
 
 def _head(text: str, size: int) -> str:

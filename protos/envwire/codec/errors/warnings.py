@@ -6,13 +6,11 @@ import builtins
 from typing import TYPE_CHECKING, Final
 
 from envwire.codec.values.opaque import printable
+from envwire.v1 import status_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
-
-    from envwire.v1 import status_pb2
 
 _CATEGORIES: Final[dict[str, type[Warning]]] = {
     name: kind
@@ -23,16 +21,12 @@ _CATEGORIES: Final[dict[str, type[Warning]]] = {
 
 def encode_warnings(
     warnings: Iterable[tuple[type[Warning], str]],
-    messages: RepeatedCompositeFieldContainer[status_pb2.Warning],
-) -> None:
-    """Writes warnings, each under the nearest builtin category.
-
-    Args:
-        warnings: Pairs of category and text.
-        messages: Filled in place.
-    """
-    for category, text in warnings:
-        messages.add(category=_builtin_name(category), text=printable(text))
+) -> list[status_pb2.Warning]:
+    """Writes pairs of category and text, each under the nearest builtin category."""
+    return [
+        status_pb2.Warning(category=_builtin_name(category), text=printable(text))
+        for category, text in warnings
+    ]
 
 
 def decode_warnings(

@@ -275,7 +275,8 @@ class Session:
         if event is not None:
             self.state = TRANSITIONS[self.state, event]
         if given := self.warnings.take():
-            encode_warnings(given, getattr(message, message.WhichOneof("response") or "").warnings)
+            body: Any = getattr(message, message.WhichOneof("response") or "")
+            body.warnings.extend(encode_warnings(given))
         return Packet(message.SerializeToString(), answer.attachments)
 
     def _answer_out_of_order(self, raw: bytes, sequence: int, attach: bool) -> Packet:

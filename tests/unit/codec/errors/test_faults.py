@@ -189,6 +189,16 @@ def in_trailers(error: FaultError) -> FaultError:
     return decode_fault(status, envwire_family())
 
 
+@pytest.mark.parametrize("arrive", [sent, in_trailers])
+def test_as_many_warnings_arrive_as_fit(arrive: Callable[[FaultError], FaultError]) -> None:
+    error = FaultError(Reason.ENVIRONMENT_RAISED, "text", traceback=["last line"])
+    error.warnings = tuple((DeprecationWarning, f"{n}: {'ü' * 50}") for n in range(1000))
+    arrived = arrive(error)
+    assert arrived.warnings == error.warnings[: len(arrived.warnings)]
+    assert 2 <= len(arrived.warnings) <= 50
+    assert arrived.traceback == error.traceback
+
+
 @pytest.mark.parametrize("letter", ["a", "ü", "漢", "\ud800", "\n"])
 @pytest.mark.parametrize("arrive", [sent, in_trailers])
 def test_long_faults_are_cut(arrive: Callable[[FaultError], FaultError], letter: str) -> None:

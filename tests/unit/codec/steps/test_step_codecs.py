@@ -155,7 +155,7 @@ def requests_that_are_no_plain_steps() -> dict[str, bytes]:
 
 def answers_that_are_no_plain_ones() -> dict[str, bytes]:
     warned, mirrored, chunk = (pb.InteractResponse.FromString(ANSWER) for _ in range(3))
-    encode_warnings([(UserWarning, "careful")], warned.step.warnings)
+    warned.step.warnings.extend(encode_warnings([(UserWarning, "careful")]))
     mirrored.step.random.SetInParent()
     chunk.step.steps.add().reward = 1.0
     return {

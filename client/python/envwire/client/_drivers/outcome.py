@@ -9,7 +9,6 @@ from typing import Any
 from envwire.client._session.events import Answered, Event, Refused
 from envwire.client._session.states import ProtocolError
 from envwire.codec import decode_warnings
-from envwire.v1 import status_pb2
 
 
 class Outcome:
@@ -31,13 +30,14 @@ class Outcome:
         """
         if type(event) is Answered:
             if event.warnings:
-                self._warn(event.warnings)
+                self._warn(decode_warnings(event.warnings))
             return event.result
         if isinstance(event, Refused):
+            self._warn(event.warnings)
             raise event.error
         raise ProtocolError(f"{event} is not the outcome of a request")
 
-    def _warn(self, given: Iterable[status_pb2.Warning]) -> None:
+    def _warn(self, given: Iterable[tuple[type[Warning], str]]) -> None:
         """Issues the environment's warnings in this program, whose filters apply to them."""
-        for category, text in decode_warnings(given):
+        for category, text in given:
             warnings.warn_explicit(text, category, self._label, 0, "envwire.remote", self._warned)

@@ -213,7 +213,7 @@ class ClientSession:
             self._answered(message, None)
             if fault.reason.value in ENDS:
                 self.state = moved(self.state, Move.END)
-        return Refused(exception(fault, self._family))
+        return Refused(exception(fault, self._family), fault.warnings)
 
     def _renumbered(self, expected: str | None) -> Event:
         """Renumbers the pending request: to the number that the server expects, or to the next one if that was used.

@@ -31,9 +31,11 @@ class Refused:
 
     Attributes:
         error: The exception to raise.
+        warnings: Category and text of each warning of an environment that could not be made.
     """
 
     error: BaseException
+    warnings: Sequence[tuple[type[Warning], str]] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from envwire.server._ipc.scoreboard import Scoreboard
 from envwire.server._recording.recording import Recording
 from envwire.server._session.recorded import RecordedSession
 from envwire.server._session.session import Session
-from envwire.server._session.warning_log import WarningLog, WarningRecorder
+from envwire.server._session.warning_log import WarningRecorder
 from envwire.server._worker.forking import obstacle
 from envwire.server._worker.raised import RaisedLog
 from envwire.server._worker.served_session import ServedSession
@@ -81,7 +81,7 @@ class SessionMaker:
         return ServedSession(number, row, session), reply
 
     def _make(self, request: environment_pb2.MakeRequest) -> Session:
-        log = self._warnings.log = WarningLog()
+        log = self._warnings.log
         env, family = make_environment(self._catalogue, request)
         access = self._catalogue.attribute_access
         kind = RecordedSession if self._config.record else Session
@@ -110,7 +110,7 @@ class SessionMaker:
         reply.make.capabilities.extend(session.capabilities)
         if not self._packed and not obstacle():
             reply.make.capabilities.append("fork")
-        encode_warnings(session.warnings.take(), reply.make.warnings)
+        reply.make.warnings.extend(encode_warnings(session.warnings.take()))
         if isinstance(session, RecordedSession):
             session.begin_recording(reply.make)
         return reply.SerializeToString()

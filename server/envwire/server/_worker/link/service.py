@@ -121,7 +121,7 @@ class LinkService:
 
     def _make(self, start: Callable[[Frame], Started], frame: Frame) -> None:
         """Starts a session and answers the front's Make, with an error if it fails."""
-        number = frame.session
+        number, self._warnings.log = frame.session, WarningLog()
         try:
             served, reply = start(frame)
         except Exception as error:
@@ -135,6 +135,7 @@ class LinkService:
 
     def _refuse_make(self, number: int, fault: FaultError) -> None:
         """Answers a failed Make with its error; the process ends unless it is shared."""
+        fault.warnings = self._warnings.log.take()
         reply = fault_reply(fault).SerializeToString()
         self._frames.send(Kind.REPLY, number, [reply], pack_header(Kind.CLOSED, number))
         self._sessions.over = not self._sessions.packed
