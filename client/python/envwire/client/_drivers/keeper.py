@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import os
 import threading
 import time
 import weakref
@@ -21,8 +20,8 @@ _open: weakref.WeakSet[BlockingDriver] = weakref.WeakSet()
 _unclosed: SimpleQueue[BlockingDriver] = SimpleQueue()
 #: Sessions of the parent process. Referenced so that this process never frees their connections.
 _inherited: list[BlockingDriver] = []
-_keepers: dict[int, threading.Thread] = {}
 _lock = threading.Lock()
+_running = False
 _PERIOD_SECONDS = 0.2
 _CLOSE_SECONDS, _EXIT_SECONDS = 2.0, 5.0
 
@@ -41,12 +40,12 @@ def close_later(driver: BlockingDriver) -> None:
 
 def keep(driver: BlockingDriver) -> None:
     """Renews the lease of a session, and closes it when the program exits."""
+    global _running  # noqa: PLW0603 - one thread for all sessions
     with _lock:
         _open.add(driver)
-        if os.getpid() not in _keepers:
-            keeper = threading.Thread(target=_keep, name="envwire-keeper", daemon=True)
-            _keepers[os.getpid()] = keeper
-            keeper.start()
+        if not _running:
+            threading.Thread(target=_keep, name="envwire-keeper", daemon=True).start()
+            _running = True
 
 
 def release(driver: BlockingDriver) -> None:
@@ -90,12 +89,11 @@ def _close_all() -> None:
 
 
 def _after_fork() -> None:
-    global _open, _unclosed, _lock  # noqa: PLW0603 - the parent's locks and threads are not in the child
+    global _open, _unclosed, _lock, _running  # noqa: PLW0603 - the parent's locks and threads are not in the child
     _inherited.extend(_open)
     _open = weakref.WeakSet[BlockingDriver]()
     _unclosed = SimpleQueue[BlockingDriver]()
-    _lock = threading.Lock()
-    _keepers.clear()
+    _lock, _running = threading.Lock(), False
 
 
 atexit.register(_close_all)

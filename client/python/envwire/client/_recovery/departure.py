@@ -130,22 +130,15 @@ class Departures:
     Args:
         maker: Makes the sessions.
         strategy: Decides whether and when the environment may leave.
-        clock: Monotonic time, in seconds.
 
     Attributes:
         lock: Held by a thread in which the environment leaves.
     """
 
-    def __init__(
-        self,
-        maker: SessionMaker,
-        strategy: RecoveryStrategy,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, maker: SessionMaker, strategy: RecoveryStrategy) -> None:
         self.lock = threading.Lock()
         self._maker = maker
         self._strategy = strategy
-        self._clock = clock
         self._departure: Departure | None = None
         self._not_before = 0.0
         #: When the current move began.
@@ -165,7 +158,7 @@ class Departures:
         if session.pending or not has_others or not self._strategy.leaves:
             return None
         if self._departure is None:
-            if self._clock() >= self._not_before:
+            if time.monotonic() >= self._not_before:
                 self._departure = Departure(partial(self._maker.make, self._strategy, target))
             return None
         if not self._departure.ready or not self._strategy.leaves_before(operation):
@@ -174,12 +167,12 @@ class Departures:
         if not (_budget.allows() or hurry):
             return None
         departure, self._departure = self._departure, None
-        self._moving_at = self._clock()
+        self._moving_at = time.monotonic()
         try:
             return departure.take()
         except Exception as error:
             _log.info("no session on another server yet: %s", error)
-            self._not_before = self._clock() + _PAUSE_SECONDS
+            self._not_before = time.monotonic() + _PAUSE_SECONDS
             return None
 
     def failed(self, made: Made, error: BaseException) -> None:
@@ -187,7 +180,7 @@ class Departures:
         _log.warning("cannot leave a server that is about to stop: %s", error)
         keeper.close_later(made.driver)
         self._moved()
-        again = self._clock() + _PAUSE_SECONDS
+        again = time.monotonic() + _PAUSE_SECONDS
         self._not_before = float("inf") if isinstance(error, ReplayError) else again
 
     def cancel(self) -> None:
@@ -197,5 +190,5 @@ class Departures:
 
     def _moved(self) -> None:
         if self._moving_at is not None:
-            _budget.spend(self._clock() - self._moving_at)
+            _budget.spend(time.monotonic() - self._moving_at)
             self._moving_at = None
