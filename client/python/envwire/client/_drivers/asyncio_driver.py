@@ -65,9 +65,8 @@ class AsyncDriver:
         request = session.next_request(operation)
         try:
             reply = await self._transport.exchange(request, session.timeout, session.header)
-        except (
-            GeneratorExit
-        ):  # the coroutine is closed, perhaps while another call uses the session
+        except GeneratorExit:
+            # The coroutine is closed, perhaps while another call uses the session.
             raise
         except BaseException as failure:
             event = await run_async(tried_again(session, failure), self._perform)

@@ -119,9 +119,8 @@ class BlockingDriver:
             request = session.next_request(operation)
             try:
                 self.transport.send(request, session.timeout, session.header)
-            except (
-                ServerUnavailableError
-            ) as failure:  # handled by `finish`, like a failure to receive
+            except ServerUnavailableError as failure:
+                # `finish` handles it, like a failure to receive.
                 self._failure = failure
             except BaseException:
                 session.give_up()

@@ -45,8 +45,12 @@ def bring_back(label: object, recording: Recording, error: RemoteError) -> Flow[
             yield Kill(close=True)
             if not made and failure.reason not in ENDS:
                 raise
-            if not is_lost(failure) or isinstance(failure, ReplayError):
-                raise _cannot(failure) from error
+            if isinstance(failure, ReplayError):
+                raise failure from error
+            if not is_lost(failure):
+                raise ReplayError(
+                    f"the session was lost, and its requests could not be replayed: {failure}"
+                ) from error
             error = failure
             yield Pause(pause)
         else:
@@ -101,9 +105,3 @@ def _replay_log(log: Replayable, loss: Loss) -> Asking[None]:
         if answer.served <= served:
             raise ReplayError(f"the server served none of the requests from {served} on")
         served = answer.served
-
-
-def _cannot(failure: RemoteError) -> ReplayError:
-    if isinstance(failure, ReplayError):
-        return failure
-    return ReplayError(f"the session was lost, and its requests could not be replayed: {failure}")

@@ -11,7 +11,6 @@ from weakref import WeakValueDictionary
 from envwire.client._drivers.silence import FailureDetector
 from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._transports.servers import Servers
-from envwire.client.credentials import Credentials
 from envwire.v1 import environment_pb2 as pb
 
 #: For how long a gateway's answer that is not DEAD serves all sessions of a server, in seconds. Each asks five times a
@@ -42,9 +41,7 @@ class _Inquiry:
 
 
 #: By process, since a forked child must not wait for its parent's locks. Sessions keep the inquiries.
-_inquiries: WeakValueDictionary[tuple[int, str, Credentials | None, str], _Inquiry] = (
-    WeakValueDictionary()
-)
+_inquiries: WeakValueDictionary[tuple[object, ...], _Inquiry] = WeakValueDictionary()
 
 
 class GatewayDetector(FailureDetector):

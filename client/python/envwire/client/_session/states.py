@@ -13,9 +13,8 @@ from enum import Enum
 class State(Enum):
     """The states of a session."""
 
-    __hash__ = (
-        object.__hash__
-    )  # members are singletons; Enum hashes the name instead, which costs more at every step
+    # Members are singletons; Enum hashes the name instead, which costs more at every step.
+    __hash__ = object.__hash__
 
     UNMADE = "nothing was sent yet"
     MAKING = "the Make is sent"
