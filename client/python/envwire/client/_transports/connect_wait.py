@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from envwire.client._errors.connections import no_answer, nothing_listens
+
 #: Default wait for a server that neither answers nor refuses.
 _DEFAULT_SECONDS = 10.0
 
@@ -25,3 +27,19 @@ class ConnectWait(NamedTuple):
         if connect_timeout is None:
             return cls(_DEFAULT_SECONDS, refused=False)
         return cls(connect_timeout, refused=True)
+
+    def check(self, target: str, left: float, refused: bool) -> None:
+        """Checks after a failed attempt whether to make another one.
+
+        Args:
+            target: The server.
+            left: Seconds left.
+            refused: Whether the connection was refused.
+
+        Raises:
+            ServerUnavailableError: The time is up, or a refusal ends the wait.
+        """
+        if refused and (left <= 0 or not self.refused):
+            raise nothing_listens(target)
+        if left <= 0:
+            raise no_answer(target, self.seconds)

@@ -13,7 +13,6 @@ import time
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 
-from envwire.client._errors.connections import no_answer, nothing_listens
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.targets import addresses
 from envwire.client.credentials import Credentials
@@ -108,10 +107,7 @@ def _first_that_listens(
             else:
                 return address
         left = deadline - time.monotonic()
-        if refused and (left <= 0 or not wait.refused):
-            raise nothing_listens(target)
-        if left <= 0:
-            raise no_answer(target, wait.seconds)
+        wait.check(target, left, refused)
         time.sleep(min(_PAUSE_SECONDS, left))
 
 

@@ -80,11 +80,11 @@ class VectorServers:
         search = ServerSearch(targets, self._servers.wait())
         while True:
             answers = at_once(partial(self._ask_capacity, search.connect_wait), range(len(targets)))
-            found = {
-                index: each for index, each in enumerate(answers) if isinstance(each, Capacity)
-            }
+            found: dict[int, Capacity] = {}
             for index, each in enumerate(answers):
-                if isinstance(each, Exception):
+                if isinstance(each, Capacity):
+                    found[index] = each
+                else:
                     search.add(targets[index], each)
             if found:
                 return found

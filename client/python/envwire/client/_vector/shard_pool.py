@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
-from operator import methodcaller
+from collections.abc import Sequence
 
 from envwire.client._drivers.closing import close_all
 from envwire.client._drivers.concurrently import at_once
@@ -16,8 +15,6 @@ from envwire.client._vector.making import VectorServers
 from envwire.client._vector.shards import Shard
 from envwire.client._vector.truncation import EPISODES
 from envwire.v1 import environment_pb2 as pb
-
-_MAKE: Callable[[Shard], pb.MakeResponse] = methodcaller("make")
 
 
 class ShardPool:
@@ -45,7 +42,7 @@ class ShardPool:
             servers: The servers.
         """
         self.shards = [self._shard(spec, servers) for spec in specs]
-        return at_once(_MAKE, self.shards)
+        return at_once(Shard.make, self.shards)
 
     def _shard(self, spec: ShardSpec, servers: VectorServers) -> Shard:
         label = f"{self._label}, environments {spec.start} to {spec.stop - 1}"
@@ -58,7 +55,7 @@ class ShardPool:
             for shard in self.shards:
                 shard.handle.kill()
             self._pid = THIS_PROCESS.pid
-        at_once(_MAKE, [shard for shard in self.shards if shard.handle.driver is None])
+        at_once(Shard.make, [shard for shard in self.shards if shard.handle.driver is None])
         self.closed = False
 
     def check_live(self) -> None:

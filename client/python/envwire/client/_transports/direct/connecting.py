@@ -10,8 +10,6 @@ from functools import partial
 from envwire.client._transports.direct.direct_channel import Channel, TimedChannel
 from envwire.client._transports.portability import KERNEL_TIMES, LIVENESS
 
-_Wrap = Callable[[socket.socket], socket.socket]
-
 #: Prefix of the addresses of Unix sockets.
 UNIX = "unix-abstract:"
 
@@ -60,18 +58,7 @@ def _connect_tcp(
     address: str,
     timeout: float,
     begun: Callable[[socket.socket], None],
-    secure: _Wrap | None = None,
-) -> socket.socket:
-    connection = _connect_first(address, timeout, begun, secure)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in LIVENESS:
-        connection.setsockopt(socket.IPPROTO_TCP, option, value)
-    return connection
-
-
-def _connect_first(
-    address: str, timeout: float, begun: Callable[[socket.socket], None], secure: _Wrap | None
+    secure: Callable[[socket.socket], socket.socket] | None = None,
 ) -> socket.socket:
     """Connects to the first address of a host that answers, as `socket.create_connection` does.
 
@@ -88,6 +75,10 @@ def _connect_first(
             connection.settimeout(timeout)
             begun(connection)
             connection.connect(at)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option, value in LIVENESS:
+                connection.setsockopt(socket.IPPROTO_TCP, option, value)
         except OSError as error:
             connection.close()
             failure = error

@@ -77,7 +77,14 @@ class DirectTransport:
         elif self.stream is not None:
             self.stream.send(request, timeout, header)
         elif (channel := self._channel or self._dial()) is not None:
-            self._send_over(channel, request, timeout)
+            most = channel.max_request_bytes
+            if len(request) > most:
+                what = f"{len(request)} bytes, and {most} are accepted"
+                raise too_large(self._dialer.server, what)
+            try:
+                channel.send(request, timeout)
+            except BaseException as error:
+                raise self.given_up(error, timeout) from None
         elif self._early is None:
             self.stream = self._open_grpc("stream", self._front)
             self.stream.send(request, timeout, header)
@@ -100,15 +107,6 @@ class DirectTransport:
     def why_not(self) -> str:
         """Why there is no direct channel; empty if no attempt to open one has failed."""
         return self._dialer.why_not
-
-    def _send_over(self, channel: Channel, request: bytes, timeout: float) -> None:
-        most = channel.max_request_bytes
-        if len(request) > most:
-            raise too_large(self._dialer.server, f"{len(request)} bytes, and {most} are accepted")
-        try:
-            channel.send(request, timeout)
-        except BaseException as error:
-            raise self.given_up(error, timeout) from None
 
     def receive(self) -> Reply:
         """Waits for the reply (see `Transport.receive`)."""

@@ -13,13 +13,7 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from envwire.client._errors.connections import (
-    no_answer,
-    nothing_listens,
-    refused,
-    timed_out,
-    too_large,
-)
+from envwire.client._errors.connections import refused, timed_out, too_large
 from envwire.client._errors.faults import CLASSES_BY_CODE
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.grpc.tls_faults import tls_fault
@@ -105,10 +99,7 @@ class Connection:
             left = deadline - time.monotonic()
             # The last attempt may end before it is refused as well.
             refuses = _is_refusal(missing) or (refuses and left <= 0)
-            if refuses and (left <= 0 or not wait.refused):
-                raise nothing_listens(self.target)
-            if left <= 0:
-                raise no_answer(self.target, wait.seconds)
+            wait.check(self.target, left, refuses)
             # A server may still start; a certificate that is rejected now will be rejected again.
             if fault := tls_fault(self.target, credentials, left):
                 raise fault
