@@ -48,8 +48,8 @@ class Shard(BaseShard[SessionHandle]):
 
     def await_reply(self) -> bool:
         """Waits until the request is answered, or the connection has broken (see `BlockingDriver.await_reply`)."""
-        session = self.handle.driver
-        return self._failure is None and session is not None and session.await_reply()
+        driver = self.handle.driver
+        return self._failure is None and driver is not None and driver.await_reply()
 
     def finish(self) -> StepResult:
         """Waits for the result of the request; after a reset, rewards and flags are zero.
@@ -77,11 +77,11 @@ class Shard(BaseShard[SessionHandle]):
 
     def fileno(self) -> int:
         """Returns a descriptor that is readable once `finish` need not wait; -1 if only `finish` can tell."""
-        session = self.handle.driver
-        return -1 if session is None or self._failure else session.fileno()
+        driver = self.handle.driver
+        return -1 if driver is None or self._failure else driver.fileno()
 
     @property
     def timeout(self) -> float:
         """Timeout of a request, in seconds."""
-        session = self.handle.driver
-        return 0.0 if session is None else session.session.timeout
+        driver = self.handle.driver
+        return 0.0 if driver is None else driver.session.timeout

@@ -35,8 +35,6 @@ _RENEW_SECONDS = 10.0
 #: Seconds between two blocking calls whose trailing metadata is read, which takes 6 % of the client's time for a call.
 #: A draining server sends its notices with every call.
 _NOTICES_SECONDS = 0.1
-
-
 #: The path of each unary method, by the request's field in InteractRequest.
 _PATHS = {
     field.name: f"/{SERVICE.full_name}/{method.name}"
