@@ -98,15 +98,13 @@ class Dialer:
             ServerUnavailableError: No address answers, and no stream may be used instead.
         """
         failures: list[str] = []
-        connected = False
-        all_refused = bool(self._addresses)
+        kinds: set[type[OSError]] = set()
         for address in self._addresses:
             try:
                 found = self._greet(address)
             except OSError as error:
                 failures.append(f"{address}: {error}")
-                connected = connected or isinstance(error, _BusyError)
-                all_refused = all_refused and isinstance(error, ConnectionRefusedError)
+                kinds.add(type(error))
                 continue
             self._addresses = [address]
             self._was_open = self._was_open or isinstance(found, Channel)
@@ -114,7 +112,7 @@ class Dialer:
         self.why_not = "; ".join(failures) or self._none_usable()
         _log.debug("no direct channel to %s (%s)", self.server, self.why_not)
         if self._was_open or self._kind != "direct":
-            raise self._unavailable(connected, all_refused)
+            raise self._unavailable(kinds)
         return None
 
     def _greet(self, address: str) -> Channel | Reply:
@@ -154,10 +152,12 @@ class Dialer:
             return f"the Unix sockets of {self._kind!r} exist on Linux only"
         return "none offered"
 
-    def _unavailable(self, connected: bool, all_refused: bool) -> ServerUnavailableError:
+    def _unavailable(self, kinds: set[type[OSError]]) -> ServerUnavailableError:
+        """Returns the exception to raise after failures of these kinds."""
+        all_refused = kinds == {ConnectionRefusedError}
         if all_refused and self._was_open:
             error = refused(self.server)
         else:
             error = ServerUnavailableError(f"no direct channel to {self.server}: {self.why_not}")
-        error.connected, error.refused = connected, all_refused
+        error.connected, error.refused = _BusyError in kinds, all_refused
         return error
