@@ -161,6 +161,9 @@ class Awkward(gym.Env[Any, Any]):
         }
         return self._observation(), np.float32(0.1), np.bool_(False), False, info
 
+    def draw(self) -> float:
+        return float(self.np_random.random())
+
     def render(self) -> Any:
         return np.full((4, 5, 3), 9, np.uint8) if self.render_mode == "rgb_array" else "frame"
 

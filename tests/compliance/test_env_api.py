@@ -204,6 +204,24 @@ def test_np_random_is_the_environments_own(face: Face, server: Server) -> None:
     env.close()
 
 
+def test_np_random_goes_on_after_a_method_that_drew(face: Face, server: Server) -> None:
+    env, local = face(server.target, "tests/Awkward-v0"), envwire.envs.make("tests/Awkward-v0")
+    action = env.action_space.sample()
+    drawn: list[Any] = []
+    for made in (env, local):
+        made.reset(seed=7)
+        generator = made.unwrapped.np_random
+        draws = [generator.random(), made.step(action)[4]["draw"], made.get_wrapper_attr("draw")()]
+        draws += [
+            generator.random(),
+            made.unwrapped.np_random.random(),
+            made.step(action)[4]["draw"],
+        ]
+        drawn.append(draws)
+    assert drawn[0] == drawn[1]
+    env.close()
+
+
 def test_setting_np_random(face: Face, server: Server) -> None:
     env, local = face(server.target, "tests/Awkward-v0"), envwire.envs.make("tests/Awkward-v0")
     for made in (env, local):

@@ -11,7 +11,7 @@ import numpy as np
 from envwire.client._drivers.call_guard import CallGuard
 from envwire.client._env.chunks import StepAlone, step_many
 from envwire.client._env.env_info import EnvAttributes
-from envwire.client._env.episodes import generator, mirrored_step, reset
+from envwire.client._env.episodes import call, generator, mirrored_step, reset
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
@@ -206,7 +206,8 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         return partial(self._call_method, name) if method else value
 
     async def _call_method(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
-        return await self._serve(CallMethod(name, args, kwargs))
+        with self._guard:
+            return await self._handle.run(call(self._random, CallMethod(name, args, kwargs)))
 
     async def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
         """Sets an attribute of the outermost layer on the server that has it; returns whether it was set."""

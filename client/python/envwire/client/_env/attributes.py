@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from envwire.client._env.env_info import EnvAttributes
-from envwire.client._env.episodes import generator
+from envwire.client._env.episodes import call, generator
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._session.attribute_operations import (
@@ -71,7 +71,7 @@ class RemoteAttributes(EnvAttributes[SessionHandle]):
 
     def _call_method(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
         self._used = True
-        return self._handle.serve(CallMethod(name, args, kwargs))
+        return self._handle.run(call(self._random, CallMethod(name, args, kwargs)))
 
     def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
         """Sets an attribute of the outermost layer on the server that has it; returns whether it was set."""

@@ -8,7 +8,7 @@ from envwire.client._env.np_random import MirroredRandom
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.flows import Ask, Flow
 from envwire.client._recovery.strategies import RecoveryStrategy
-from envwire.client._session.attribute_operations import GetRandom
+from envwire.client._session.attribute_operations import CallMethod, GetRandom
 from envwire.client._session.operations import Reset, Step
 from envwire.client.errors import InvalidRequestError, RemoteError
 from envwire.codec.steps.step_codec import StepResult
@@ -62,6 +62,14 @@ def mirrored_step(random: MirroredRandom, action: Any) -> Flow[StepResult]:
     if mirror is not None:
         random.absorb(mirror)
     return result  # type: ignore[no-any-return]
+
+
+def call(random: MirroredRandom, method: CallMethod) -> Flow[Any]:
+    """Calls a method of an environment whose generator may be mirrored: the method may draw from it."""
+    result = yield Ask(method, recover=True)
+    if random.active:
+        random.follow((yield Ask(GetRandom(), recover=True)))
+    return result
 
 
 def generator(random: MirroredRandom, env_id: str) -> Flow[Any]:

@@ -45,6 +45,11 @@ class MirroredRandom:
         if mirror.HasField("np_random_seed") and self.seed != -1:
             self.seed = decode_value(mirror.np_random_seed, self._family)
 
+    def follow(self, mirror: environment_pb2.RandomMirror) -> None:
+        """Takes the state that the generator has on the server, if it changed there since the last exchange."""
+        if mirror.np_random != self._synchronised:
+            self.absorb(mirror)
+
     def _take(self, state: spaces_pb2.RandomState) -> None:
         kind = type(self.generator.bit_generator).__name__ if self.generator is not None else ""
         if self.generator is not None and kind == state.bit_generator:
