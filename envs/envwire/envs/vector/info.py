@@ -27,6 +27,10 @@ def add_info(
         ``vector_infos``.
     """
     for key, value in env_info.items():
+        mask = f"_{key}"
+        masks = vector_infos.get(
+            mask
+        )  # raises the AttributeError of Gymnasium for a dict where an array is
         if isinstance(value, dict) and key != "final_obs":
             nested: dict[str, Any] = vector_infos.get(key, {})
             own = cast("dict[str, Any]", value)
@@ -35,10 +39,9 @@ def add_info(
             if key not in vector_infos:
                 vector_infos[key] = _column(key, value, num_envs)
             vector_infos[key][env_num] = value
-        mask = f"_{key}"
-        if mask not in vector_infos:
-            vector_infos[mask] = np.zeros(num_envs, dtype=np.bool_)
-        vector_infos[mask][env_num] = True
+        if masks is None:
+            masks = vector_infos[mask] = np.zeros(num_envs, dtype=np.bool_)
+        masks[env_num] = True
     return vector_infos
 
 

@@ -21,12 +21,13 @@ _NUMBERS = frozenset({bool, int, float})
 class _Gathered:
     """The values of one key by member, or nested infos for a key that holds dictionaries."""
 
-    __slots__ = ("indices", "nested", "values")
+    __slots__ = ("dicts", "indices", "nested", "values")
 
     def __init__(self) -> None:
         self.indices: list[int] = []
         self.values: list[Any] = []
         self.nested: dict[Any, _Gathered] = {}
+        self.dicts = 0
 
 
 Gathering = dict[Any, _Gathered]
@@ -41,34 +42,26 @@ def gather(gathered: Gathering, info: Mapping[Any, Any], index: int) -> Gatherin
         column.indices.append(index)
         if is_dict(value) and key != "final_obs":
             gather(column.nested, value, index)
-        else:
-            column.values.append(value)
+            column.dicts += 1
+        column.values.append(value)
     return gathered
 
 
 def columns(gathered: Gathering, num_envs: int) -> dict[Any, Any]:
-    """Returns the infos as columns: each `key` is followed by `_key`, the mask of the members that have it.
-
-    Raises:
-        TypeError: A key holds a dict for one member and something else for another.
-    """
+    """Returns the infos as columns: each `key` is followed by `_key`, the mask of the members that have it."""
     infos: dict[Any, Any] = {}
     for key, column in gathered.items():
         mask = np.zeros(num_envs, np.bool_)
         mask[column.indices] = True
-        if column.nested and column.values:
-            raise TypeError(f"info {key!r} is a dict in one environment and not in another")
-        empty_dicts = not column.values
-        infos[key] = (
-            columns(column.nested, num_envs) if empty_dicts else _column(key, column, num_envs)
-        )
+        nested = column.dicts == len(column.values)
+        infos[key] = columns(column.nested, num_envs) if nested else _column(key, column, num_envs)
         infos[f"_{key}"] = mask
     return infos
 
 
 def _column(key: Any, column: _Gathered, num_envs: int) -> npt.NDArray[Any]:
     first, values = column.values[0], column.values
-    if key == "final_obs" or not _is_numeric(first) or not _is_uniform(values):
+    if key == "final_obs" or not _is_numeric(first) or not _is_uniform(values):  # or some dicts
         objects = np.full(num_envs, None, dtype=object)
         for index, value in zip(column.indices, values, strict=True):
             objects[index] = value

@@ -107,8 +107,3 @@ def test_infos_of_sessions_are_those_of_one_vector_environment() -> None:
         assert identical(merge_infos(parts, 6), _Infos(6).merged(infos))
         whole = [row for _, size, part in parts for row in rows(part, size)]
         assert [sorted(row) for row in whole] == [sorted(info) for info in infos]
-
-
-def test_an_info_that_is_a_dict_here_and_not_there() -> None:
-    with pytest.raises(TypeError, match="'odd'"):
-        _gathered([{"odd": {"a": 1}}, {"odd": 2}])

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from envwire.envs.type_guards import is_array, is_dict
+from envwire.envs.vector.info import add_info
 
 Infos = dict[Any, Any]
 _NUMBERS = (bool, int, float)
@@ -60,16 +61,17 @@ def columns(infos: Infos, size: int) -> Iterator[tuple[Any, Any, npt.NDArray[np.
 
 def _take(merged: Infos, infos: Infos, start: int, size: int, num_envs: int) -> None:
     for key, column, mask in columns(infos, size):
+        name = f"_{key}"
+        masks = merged.get(name)  # raises what a `SyncVectorEnv` does for a dict where an array is
         if is_dict(column):
             _take(merged.setdefault(key, {}), column, start, size, num_envs)
         elif _is_raw(column):
             _put_values(merged, key, column, mask, start, num_envs)
         else:
             _put_array(merged, key, np.asarray(column), mask, start, num_envs)
-        name = f"_{key}"
-        if name not in merged:
-            merged[name] = np.zeros(num_envs, np.bool_)
-        merged[name][start : start + size] = mask
+        if masks is None:
+            masks = merged[name] = np.zeros(num_envs, np.bool_)
+        masks[start : start + size] = mask
 
 
 def _put_values(
@@ -82,22 +84,7 @@ def _put_values(
 ) -> None:
     """Writes values one by one, as a `SyncVectorEnv` does."""
     for index in np.flatnonzero(mask).tolist():
-        value = column[index]
-        if key not in merged:
-            merged[key] = _empty(key, value, num_envs)
-        merged[key][start + index] = value
-
-
-def _empty(key: Any, value: Any, num_envs: int) -> npt.NDArray[Any]:
-    """Returns an empty column for values of this type."""
-    numeric = _is_number(value) or is_array(value)
-    if key == "final_obs" or not numeric:
-        return np.full(num_envs, None, dtype=object)
-    return np.zeros_like(value, shape=(num_envs, *getattr(value, "shape", ())), subok=False)
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in _NUMBERS or isinstance(value, np.number)
+        add_info(merged, {key: column[index]}, start + index, num_envs)
 
 
 def _put_array(
@@ -111,8 +98,8 @@ def _put_array(
     """Writes a column of one type: at once if the batch has that type, else one by one."""
     if key not in merged:
         merged[key] = np.zeros((num_envs, *column.shape[1:]), column.dtype)
-    whole: npt.NDArray[Any] = merged[key]
-    if whole.dtype == column.dtype and whole.shape[1:] == column.shape[1:]:
+    whole: Any = merged[key]
+    if is_array(whole) and whole.dtype == column.dtype and whole.shape[1:] == column.shape[1:]:
         whole[start : start + len(column)] = column
         return
     numbers = column.dtype in PYTHONS and column.ndim == 1

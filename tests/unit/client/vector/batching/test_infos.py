@@ -1,0 +1,54 @@
+"""Infos of sessions merge into what a `SyncVectorEnv` gathers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import pytest
+
+from envwire.client._vector.batching.infos import join_infos
+from envwire.server._hosting.vector.columns import columns, gather
+from envwire.testing.equality import identical
+
+#: Values of one key; a dict in one environment and a number in another is the odd case.
+VALUES: tuple[Any, ...] = ({}, {"a": 1}, {"a": {"b": 1}}, 3, 2.5, "text", None)
+
+
+class Local(gymnasium.vector.VectorEnv[Any, Any, Any]):
+    num_envs = 3
+
+
+def local(infos: list[dict[str, Any]]) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for index, info in enumerate(infos):
+        merged = Local()._add_info(merged, info, index)
+    return merged
+
+
+def remote(infos: list[dict[str, Any]], sizes: tuple[int, ...]) -> dict[str, Any]:
+    starts = itertools.accumulate((0, *sizes[:-1]))
+    parts: list[Any] = []
+    for start, size in zip(starts, sizes, strict=True):
+        gathered: Any = {}
+        for index in range(size):
+            gather(gathered, infos[start + index], index)
+        parts.append(columns(gathered, size))
+    return join_infos(sizes, parts)
+
+
+def result(merge: Callable[..., Any], *args: Any) -> Any:
+    try:
+        return merge(*args)
+    except (AttributeError, TypeError, ValueError) as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("sizes", [(3,), (1, 1, 1), (2, 1), (1, 2)])
+def test_a_key_that_holds_a_dict_in_some_environments(sizes: tuple[int, ...]) -> None:
+    for values in itertools.product(VALUES, repeat=3):
+        infos: list[dict[str, Any]] = [{"key": value} for value in values]
+        expected, found = result(local, infos), result(remote, infos, sizes)
+        assert identical(found, expected), values
