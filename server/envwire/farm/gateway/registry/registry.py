@@ -81,6 +81,8 @@ class Registry:
         relayed = self._relays or hello.tunnelled
         before = self._members.get(hello.server_id)
         member = Member(hello, address, now, owner, relayed=relayed)
+        if hello.keeps_slots:  # until the first report, which replaces it
+            member.clients = {}
         run = member.incarnation
         check_succession(member, before, self._by_run.get(run) or self._over.get(run), now)
         if before is not None and before.incarnation == run and not before.dead:

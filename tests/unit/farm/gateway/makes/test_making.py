@@ -29,11 +29,12 @@ SLOT = b"a" * 16
 class Scene:
     """A gateway with one server, which is asked to keep slots."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, reported: bool = True) -> None:
         farm = Farm()
         self.member = farm.add("a", keeps_slots=True)
         counted = farm_pb2.ServerLoad(client_slots=farm_pb2.ClientSlots())
-        farm.registry.report(self.member, counted, farm.now)
+        if reported:
+            farm.registry.report(self.member, counted, farm.now)
         self.registration, registrations = Registration(), Registrations()
         registrations.add(self.member, self.registration)
         self.quotas = Quotas(farm.registry.members, 0)
@@ -60,6 +61,18 @@ async def never(_: Member) -> None:
 
 
 RESERVE, RELEASE = farm_pb2.SlotOrder.ACTION_RESERVE, farm_pb2.SlotOrder.ACTION_RELEASE
+
+
+@pytest.mark.parametrize("reported", [False, True])
+def test_a_server_is_asked_before_its_first_report_too(reported: bool) -> None:
+    async def run() -> None:
+        scene = Scene(reported=reported)
+        making = asyncio.ensure_future(scene.make(never))
+        assert await asyncio.wait_for(scene.ordered(), 5.0) == (RESERVE, SLOT)
+        making.cancel()
+        await asyncio.wait({making})
+
+    asyncio.run(run())
 
 
 def test_a_client_that_leaves_while_a_server_is_asked_leaves_no_slot_behind() -> None:
