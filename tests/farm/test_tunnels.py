@@ -371,8 +371,13 @@ def test_other_processes_of_the_gateways_machine_get_no_connection(
 ) -> None:
     fake = FakeServer(gateway)
     call = fake.call()
-    names = Path("/proc/net/unix").read_text(encoding="ascii").split()
-    (end,) = (each for each in names if each.startswith("@envwire-tunnel-"))
+    own = {os.path.realpath(fd) for fd in Path(f"/proc/{gateway.process.pid}/fd").iterdir()}
+    rows = map(str.split, Path("/proc/net/unix").read_text(encoding="ascii").splitlines())
+    (end,) = (
+        path
+        for *_, inode, path in rows
+        if path.startswith("@envwire-tunnel-") and any(f"socket:[{inode}]" in fd for fd in own)
+    )
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as intruder:
         intruder.settimeout(SECONDS)
         intruder.connect(end.replace("@", "\0"))
