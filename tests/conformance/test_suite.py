@@ -111,7 +111,20 @@ def test_what_was_skipped_is_counted(checked: Server, tmp_path: Path) -> None:
     (tmp_path / "ids.toml").write_text('[environments]\nEcho = "Conformance/NoSuch-v0"\n')
     names = ("--run", PASSING, "--run", "values.a-value-comes-back-as-it-was-sent/true[unary]")
     result = run(checked.target, *names, "--config", str(tmp_path / "ids.toml"))
-    assert result.output.splitlines()[-1] == "envwire.v1 conforms: core 1/1 (1 skipped)"
+    *_, needs, badge = result.output.splitlines()
+    assert badge == "envwire.v1 was not checked in full: core 1/1 (1 skipped)"
+    assert "the server makes no Conformance/NoSuch-v0. Serve" in needs
+    assert result.exit_code == 1
+
+
+def test_a_server_conforms_without_the_environments_that_it_may_leave_out(
+    checked: Server, tmp_path: Path
+) -> None:
+    (tmp_path / "ids.toml").write_text('[environments]\nCrash = "Conformance/NoSuch-v0"\n')
+    names = ("--run", PASSING, "--run", "errors.a-crash-ends-one-session*")
+    result = run(checked.target, *names, "--config", str(tmp_path / "ids.toml"))
+    assert "envwire.v1 conforms: core 1/1 (" in result.output.splitlines()[-1]
+    assert result.exit_code == 0
 
 
 def test_messages_are_shown_as_json() -> None:

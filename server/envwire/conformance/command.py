@@ -46,8 +46,8 @@ def conformance(
 ) -> None:
     """Check the server at TARGET against the protocol; it serves 'Conformance/*'.
 
-    Exit 0 when it conforms, 1 when a required check failed or a known failure passes, 2 for a wrong command line, 3
-    when nobody answers.
+    Exit 0 when it conforms, 1 when a required check failed or was skipped for want of an environment, or a known
+    failure passes, 2 for a wrong command line, 3 when nobody answers.
     """
     from envwire.conformance import checks
     from envwire.conformance.report import listing
@@ -98,7 +98,7 @@ def _runner(
 def report_results(results: Iterator[Result], junit: Path | None, as_json: Path | None) -> int:
     """Prints results and writes them to files, and returns the exit status."""
     from envwire.conformance.outcomes import UnreachableError
-    from envwire.conformance.report import Counts, badge, json_text, junit_text, line
+    from envwire.conformance.report import Counts, badge, json_text, junit_text, line, needs
 
     counts, kept = Counts(), list["Result"]()
     try:
@@ -111,8 +111,8 @@ def report_results(results: Iterator[Result], junit: Path | None, as_json: Path 
     for path, text in ((junit, junit_text), (as_json, json_text)):
         if path is not None:
             path.write_text(text(kept), encoding="utf-8")
-    typer.echo(badge(counts))
-    return BROKEN if counts.broken or not kept else 0
+    typer.echo("\n".join([*needs(counts), badge(counts)]))
+    return BROKEN if counts.broken or counts.missing or not kept else 0
 
 
 def stop(text: str, status: int) -> NoReturn:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from envwire.conformance.sections import section_of
-from envwire.conformance.suite.checks import Description
+from envwire.conformance.suite.checks import Description, Level
 from envwire.conformance.suite.runner import Outcome, Result
 
 _MARKS = {
@@ -50,15 +50,28 @@ class Counts:
     Attributes:
         outcomes: The number of checks of each profile and outcome.
         broken: Number of results that make the run fail.
+        missing: Ids of environments for want of which required checks were skipped, in order.
     """
 
     outcomes: Counter[tuple[str, Outcome]] = field(default_factory=Counter[tuple[str, Outcome]])
     broken: int = 0
+    missing: dict[str, None] = field(default_factory=dict[str, None])
 
     def add(self, result: Result) -> None:
         """Counts a result."""
         self.outcomes[result.check.profile, result.outcome] += 1
         self.broken += result.breaks
+        if result.missing and result.check.level is Level.REQUIRED:
+            self.missing[result.missing] = None
+
+
+def needs(counts: Counts) -> Iterator[str]:
+    """Yields a line that says which environments the server has to serve for the checks that were skipped."""
+    if counts.missing:
+        yield (
+            f"required checks were skipped, because the server makes no {', '.join(counts.missing)}. Serve the suite's "
+            "environments: with envwire, `envwire serve 'Conformance/*'`; with a kit, those that it brings along"
+        )
 
 
 def badge(counts: Counts) -> str:
@@ -66,6 +79,8 @@ def badge(counts: Counts) -> str:
     profiles = list(dict.fromkeys(profile for profile, _ in counts.outcomes))
     parts = [part for profile in profiles if (part := _part(counts, profile))]
     verdict = "does not conform" if counts.broken else "conforms"
+    if counts.missing and not counts.broken:
+        verdict = "was not checked in full"
     return f"envwire.v1 {verdict}: {', '.join(parts) or 'nothing was checked'}"
 
 

@@ -33,6 +33,9 @@ _STREAM_SECONDS = 120.0
 #: Interval at which an expected condition is polled, in seconds.
 _POLL_SECONDS = 0.05
 
+#: Short names of environments that a server which conforms may leave out.
+_OPTIONAL = frozenset({"Crash", "Odd"})
+
 
 class CheckContext:
     """The surroundings of one check.
@@ -47,6 +50,7 @@ class CheckContext:
 
     Attributes:
         random: Generator for random choices in checks.
+        missing: Id of an environment that the server does not make, though it has to; empty if it makes all.
         trace: Records what is sent and received.
         unary: The link for unary calls.
     """
@@ -70,6 +74,8 @@ class CheckContext:
         self._environments = environments or {}
         self._open = ExitStack()
         self._made: set[str] = set()
+        self._asked_for = ""
+        self.missing = ""
         self._grpc = Grpc(access, self.trace)
         self._open.callback(self._grpc.close)
         self.unary = UnaryLink(self._grpc)
@@ -114,6 +120,7 @@ class CheckContext:
 
     def ask_make(self, name: str = "Counter", **fields: Any) -> Answer:
         """Sends a `Make`, and returns the answer; a session that is made ends with the check."""
+        self._asked_for = name
         request = pb.InteractRequest(make=self.make_request(name, **fields))
         answer = self.unary.exchange(request, max(self.seconds, 60.0))
         if answer.kind == "make":
@@ -128,6 +135,8 @@ class CheckContext:
             FailedError: It failed otherwise.
         """
         if answer.info.reason == "UNKNOWN_ENVIRONMENT":
+            if self._asked_for not in _OPTIONAL:
+                self.missing = self.env_id(self._asked_for)
             raise SkippedError(f"no such environment: {answer.response.error.message}")
         made: pb.MakeResponse = answer.of("make")
         self._end_later(made)

@@ -43,6 +43,7 @@ class Result:
         text: What was expected, or why it was skipped; empty if it passed.
         exchange: What was sent and received, for a failure.
         seconds: Its duration.
+        missing: Id of the environment for want of which it was skipped; empty if the server may leave that out.
     """
 
     check: Description
@@ -50,6 +51,7 @@ class Result:
     text: str = ""
     exchange: tuple[str, ...] = ()
     seconds: float = 0.0
+    missing: str = ""
 
     @property
     def breaks(self) -> bool:
@@ -119,7 +121,8 @@ class Runner:
         with self._open(info, check.link)() as context:
             outcome, text = outcome_of(partial(self._run, check, context), known, _BROKEN)
             exchange = tuple(context.trace.lines()) if outcome is Outcome.FAILED else ()
-        return Result(check, outcome, text, exchange, time.monotonic() - began)
+        seconds = time.monotonic() - began
+        return Result(check, outcome, text, exchange, seconds, context.missing)
 
     def _run(self, check: Check, context: CheckContext) -> None:
         if not self.selection.offers(check.profile, self._open(context.info, "unary")):
