@@ -1,12 +1,16 @@
 /** The environment kit, driven by this package's own client over every transport. */
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createConnection } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { create, toBinary } from "@bufbuild/protobuf";
-import { StepRequestSchema } from "../src/gen/envwire/v1/environment_pb.js";
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { HelloRequestSchema } from "../src/gen/envwire/v1/direct_pb.js";
+import { InteractRequestSchema, StepRequestSchema } from "../src/gen/envwire/v1/environment_pb.js";
 import { connect, EnvwireError, Generator, type RunningServer, serve } from "../src/index.js";
 import { toMessage } from "../src/values/messages.js";
+import { frameOf, PREAMBLE } from "../src/wire/frames.js";
 import { Counting } from "./counting.js";
 import { CuttingProxy } from "./proxy.js";
 
@@ -208,3 +212,29 @@ for (const transport of ["unary", "stream", "direct-tcp"] as const) {
     assert.ok(env.resumed > 0, "no step was sent again");
   });
 }
+
+test("requests that wait behind an answer are not served once their client is gone", async () => {
+  let steps = 0;
+  class Large extends Counting {
+    override step(action: number) {
+      steps++;
+      return { observation: 0, reward: action, terminated: false, info: { text: "x".repeat(2 ** 23) } };
+    }
+  }
+  await using large = await serve({ "Large-v0": () => new Large(1000) }, { port: 0 });
+  const { made } = (await connect(large.target, { transport: "unary" }).make("Large-v0")).raw;
+  const header = { sessionId: made.sessionId, secret: made.secret };
+  const port = made.direct?.addresses.find((address) => address.startsWith(":")) ?? "";
+  const socket = createConnection(Number(port.slice(1)), "127.0.0.1").on("error", () => {});
+  const ask = (request: MessageInitShape<typeof InteractRequestSchema>["request"] & object) =>
+    socket.write(frameOf(toBinary(InteractRequestSchema, create(InteractRequestSchema, { request }))));
+  socket.write(PREAMBLE);
+  socket.write(frameOf(toBinary(HelloRequestSchema, create(HelloRequestSchema, { header }))));
+  ask({ case: "reset", value: { sequence: 1n } });
+  const action = { kind: { case: "intValue", value: 1n } } as const;
+  for (let sequence = 2n; sequence < 100n; sequence++) ask({ case: "step", value: { sequence, action } });
+  while (steps === 0) await once(socket, "data", { signal: AbortSignal.timeout(5_000) });
+  socket.resetAndDestroy();
+  await (await connect(large.target, { transport: "unary" }).make("Large-v0")).close();
+  assert.ok(steps < 20, `${steps} steps`);
+});

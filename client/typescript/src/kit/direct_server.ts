@@ -179,6 +179,7 @@ class DirectConnection {
   }
 
   #serve(session: Session, message: Uint8Array): Promise<void> | undefined {
+    if (this.socket.destroyed) return undefined; // of those that wait behind an answer which its client did not read
     const answer = this.#answer(session, message);
     const sent =
       answer instanceof Promise
