@@ -87,6 +87,7 @@ def test_a_doctor_finds_a_healthy_server_well(target: str) -> None:
     assert done.returncode == 0
     assert done.stdout.count(" ok ") == 7
     assert "Unix socket" in done.stdout
+    assert "--" not in done.stdout.replace("--env-id", "")
 
 
 def test_a_doctor_tells_why_there_is_no_direct_channel() -> None:

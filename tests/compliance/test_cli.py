@@ -242,7 +242,9 @@ def assert_fails(arguments: list[str], says: str) -> None:
 
 def test_health(target: str) -> None:
     assert envwire("health", target).stdout.strip() == "SERVING"
-    assert envwire("health", "127.0.0.1:1", check=False).returncode == 1
+    silent = envwire("health", "127.0.0.1:1", check=False)
+    assert silent.returncode == 1
+    assert "envwire doctor 127.0.0.1:1" in silent.stderr
 
 
 @pytest.mark.parametrize("service", ["", "envwire.v1.EnvironmentService"])

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import grpc
@@ -14,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 from envwire.conformance.checks import CHECKS
 from envwire.conformance.outcomes import FailedError, expect_equal
+from envwire.conformance.raw.trace import Trace
 from envwire.conformance.suite.selection import PROFILES
 from envwire.server import Server
 from envwire.server.cli._app import app
@@ -133,13 +135,20 @@ def test_messages_are_shown_as_json() -> None:
     assert str(failed.value) == 'the value: {}, not {"intValue": "1"}'
 
 
+def test_a_large_message_is_not_kept_for_the_report() -> None:
+    trace = Trace()
+    trace.received("stream", Value(bytes_value=bytes(2**21)))
+    [line] = trace.lines()
+    assert line == "received (stream): a Value of 2097157 bytes"
+
+
 class _Unreadable(grpc.GenericRpcHandler):
     """Answers each unary call with bytes, whatever was asked."""
 
     def __init__(self, answer: bytes) -> None:
         self._answer = answer
 
-    def service(self, _: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler:
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
         return grpc.unary_unary_rpc_method_handler(lambda *_: self._answer)
 
 

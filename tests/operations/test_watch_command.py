@@ -144,7 +144,7 @@ def test_an_environment_that_was_not_reset_has_no_picture_yet(server: Server) ->
 def test_a_pipe_gets_no_pictures(server: Server) -> None:
     told = envwire("watch", server.target)
     assert (told.returncode, told.stdout) == (1, "")
-    assert "standard output is none" in told.stderr
+    assert "standard output is not one" in told.stderr
 
 
 @pytest.mark.parametrize(

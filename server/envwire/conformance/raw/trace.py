@@ -11,6 +11,8 @@ from envwire.conformance.protojson import to_json
 
 #: Most lines in a report, and most characters in a line.
 _LINES, _CHARACTERS = 6, 1000
+#: Largest message that is kept. Those of a server whose answers had 200 MB took 4 GB, as JSON.
+_MAX_BYTES = 2**20
 
 
 @dataclass
@@ -23,11 +25,16 @@ class Trace:
 
     def sent(self, link: str, message: Message | str) -> None:
         """Records a message that was sent on a link."""
-        self._kept.append((f"sent ({link})", message))
+        self._keep(f"sent ({link})", message)
 
     def received(self, link: str, message: Message | str) -> None:
         """Records a message that was received on a link."""
-        self._kept.append((f"received ({link})", message))
+        self._keep(f"received ({link})", message)
+
+    def _keep(self, what: str, message: Message | str) -> None:
+        if isinstance(message, Message) and (size := message.ByteSize()) > _MAX_BYTES:
+            message = f"a {type(message).__name__} of {size} bytes"
+        self._kept.append((what, message))
 
     def lines(self) -> list[str]:
         """Returns a line for each message, as ProtoJSON."""

@@ -37,7 +37,7 @@ def info(
         return
     width = max(map(len, facts))
     for name, value in facts.items():
-        typer.echo(f"{name:<{width}}  {'' if value is None else value}")
+        typer.echo(f"{name:<{width}}  {'none' if value is None else value}")
 
 
 def _facts(env: Any) -> dict[str, Any]:

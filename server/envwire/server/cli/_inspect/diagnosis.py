@@ -128,7 +128,7 @@ def _environments(server: CheckedServer) -> str:
     ids = [each.spec.id for each in server.ask(request).list_environments.environments]
     if not server.env_id:
         server.env_id = _USUAL if _USUAL in ids else next(iter(ids), "")
-    return f"{len(ids)}; {server.env_id} is looked at (--env-id takes another)"
+    return f"{len(ids)}; {server.env_id} is used here (--env-id takes another)"
 
 
 def _direct(server: CheckedServer) -> str:
@@ -138,7 +138,9 @@ def _direct(server: CheckedServer) -> str:
         assert isinstance(transport, DirectTransport)  # noqa: S101 - requested by name
         if transport.address:
             kind = "Unix socket" if transport.address.startswith("unix") else "TCP"
-            return f"in use: {kind}, {transport.address}"
+            return (
+                f"in use: {kind}, {transport.address.rstrip('-')}"  # its name is padded with dashes
+            )
         raise DoctorWarning(
             f"not in use, so steps take the slower gRPC stream: {transport.why_not or 'refused'}. Give the server "
             "--direct-port N, and open that port in the firewall or publish it from the container"

@@ -43,7 +43,9 @@ def health(
             answer = stub.Check(health_pb2.HealthCheckRequest(), timeout=timeout)
     except grpc.RpcError as error:
         reason = error.details() if isinstance(error, grpc.Call) else str(error)
-        typer.echo(f"no answer from {target}: {reason}", err=True)
+        typer.echo(
+            f"no answer from {target}: {reason}; `envwire doctor {target}` finds out why", err=True
+        )
         raise typer.Exit(1) from None
     except OSError as error:
         stop("health", error)

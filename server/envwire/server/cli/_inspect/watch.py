@@ -43,7 +43,7 @@ def watch(
     from envwire.server.cli._inspect.watching import pictures
 
     if not sys.stdout.isatty():
-        stop("watch", "it draws in a terminal, and standard output is none")
+        stop("watch", "it draws in a terminal, and standard output is not one")
     shown = _chosen(target, session)
     typer.echo(f"{shown.env_id}  {shown.client}  session {shown.session_id}")
     display: TerminalDisplay | None = None
