@@ -40,6 +40,10 @@ def run(flow: Generator[_E, Any, _T], perform: Callable[[_E], Any]) -> _T:
         running.send(None)  # the coroutine never suspends, so it runs to its end
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
+    except RuntimeError as error:
+        if isinstance(error.__cause__, StopIteration):  # no coroutine can raise it itself
+            raise error.__cause__  # noqa: B904 - it keeps the remote traceback as its cause
+        raise
     raise AssertionError("a flow of a blocking client waited for an event loop")
 
 
