@@ -270,11 +270,16 @@ class FakeServer:
             ],
             tunnelled=True,
         )
-        self._reports: SimpleQueue[Any] = SimpleQueue()
-        self._reports.put(farm_pb2.RegisterRequest(hello=hello))
-        register = gateway.farm.Register(iter(self._reports.get, None), metadata=self._shown)
+        self._left = threading.Event()
+        register = gateway.farm.Register(self._messages(hello), metadata=self._shown)
         self.key: bytes = next(register).tunnel_key
         self._register = register
+
+    def _messages(self, hello: farm_pb2.ServerHello) -> Iterator[farm_pb2.RegisterRequest]:
+        """Yields the hello, then reports: a server that does not report is dead after 4 s."""
+        yield farm_pb2.RegisterRequest(hello=hello)
+        while not self._left.wait(0.5):
+            yield farm_pb2.RegisterRequest(load=farm_pb2.ServerLoad())
 
     def call(self, key: bytes | None = None, shown: Any = None) -> Any:
         """Opens the tunnel; nothing is sent over it."""
@@ -284,6 +289,7 @@ class FakeServer:
         return self._gateway.farm.Tunnel(iter(nothing.get, None), metadata=metadata, timeout=10.0)
 
     def leave(self) -> None:
+        self._left.set()
         self._register.cancel()
 
 
