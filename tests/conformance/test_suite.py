@@ -119,6 +119,14 @@ def test_what_was_skipped_is_counted(checked: Server, tmp_path: Path) -> None:
     assert result.exit_code == 1
 
 
+def test_no_other_environments_are_asked_for_than_those_that_are_missing() -> None:
+    with Server(["CartPole-v1"]) as server:
+        result = run(server.target, "--profile", "core", "--run", "makes.*", "--run", "leases.*")
+    *_, needs, badge = result.output.splitlines()
+    assert "makes no Conformance/Counter-v0, Conformance/Slow-v0. Serve" in needs
+    assert badge.startswith("envwire.v1 was not checked in full")
+
+
 def test_a_server_conforms_without_the_environments_that_it_may_leave_out(
     checked: Server, tmp_path: Path
 ) -> None:

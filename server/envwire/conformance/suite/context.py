@@ -100,6 +100,7 @@ class CheckContext:
 
     def make_request(self, name: str = "Counter", **fields: Any) -> pb.MakeRequest:
         """Returns a `Make` for one of the suite's environments."""
+        self._asked_for = name
         return pb.MakeRequest(env_id=self.env_id(name), **fields)
 
     def make(self, name: str = "Counter", **fields: Any) -> Session:
@@ -120,7 +121,6 @@ class CheckContext:
 
     def ask_make(self, name: str = "Counter", **fields: Any) -> Answer:
         """Sends a `Make`, and returns the answer; a session that is made ends with the check."""
-        self._asked_for = name
         request = pb.InteractRequest(make=self.make_request(name, **fields))
         answer = self.unary.exchange(request, max(self.seconds, 60.0))
         if answer.kind == "make":
@@ -135,7 +135,7 @@ class CheckContext:
             FailedError: It failed otherwise.
         """
         if answer.info.reason == "UNKNOWN_ENVIRONMENT":
-            if self._asked_for not in _OPTIONAL:
+            if self._asked_for not in {"", *_OPTIONAL}:
                 self.missing = self.env_id(self._asked_for)
             raise SkippedError(f"no such environment: {answer.response.error.message}")
         made: pb.MakeResponse = answer.of("make")
