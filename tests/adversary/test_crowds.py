@@ -44,6 +44,12 @@ GRPC: dict[str, Knock] = {
     "settings": lambda: speak_http(http2.settings(2000)),
     "noise": lambda: [bytes(range(256)) * 400],
 }
+#: Headers, of which gRPC itself takes more than a stranger may: 1.3 MB, which fits in the buffers of a connection.
+ENDLESS: dict[str, Knock] = {
+    "headers without an end": lambda: speak_http(http2.headers_without_end(100)),
+    "a field without an end": lambda: speak_http(http2.a_field_without_end(100)),
+    "empty headers without an end": lambda: speak_http(http2.continued_with_nothing(100_000)),
+}
 DIRECT: dict[str, Knock] = {
     "nothing": list,
     "half a hello": lambda: [PREAMBLE, HEADER.pack(1000, 0, 0), bytes(500)],
@@ -66,6 +72,12 @@ def tokens() -> Iterator[Tokens]:
 @pytest.fixture
 def target(tokens: Tokens) -> Iterator[Target]:
     with attacked(CARTPOLE, tokens=tokens) as target:
+        yield target
+
+
+@pytest.fixture
+def public(tokens: Tokens) -> Iterator[Target]:
+    with attacked(CARTPOLE, tokens=tokens, public=True) as target:
         yield target
 
 
@@ -101,7 +113,7 @@ def crowd(target: Target, address: str, said: Knock, count: int = CROWD) -> None
         assert eventually(lambda: is_served(target))
 
 
-SHORT = ("calls that it takes back", "a hello of 4 GiB")
+SHORT = ("calls that it takes back", "a hello of 4 GiB", "headers without an end")
 
 
 #: gRPC 1.75 takes 7 MiB for each connection of those, and keeps half of it.
@@ -122,6 +134,11 @@ def kinds(knocks: dict[str, Knock]) -> list[Any]:
 @pytest.mark.parametrize("said", kinds(GRPC))
 def test_a_crowd_at_the_grpc_port(target: Target, said: str) -> None:
     crowd(target, target.address.replace("localhost", "127.0.0.1"), GRPC[said])
+
+
+@pytest.mark.parametrize("said", kinds({**GRPC, **ENDLESS}))
+def test_a_crowd_at_a_public_grpc_port(public: Target, said: str) -> None:
+    crowd(public, public.address.replace("localhost", "127.0.0.1"), {**GRPC, **ENDLESS}[said])
 
 
 def test_headers_without_an_end_take_what_grpc_lets_them(target: Target) -> None:

@@ -32,10 +32,9 @@ from envwire.farm.gateway.relaying.links import Link
 from envwire.farm.gateway.relaying.routing import Routes
 from envwire.farm.gateway.upkeep import Upkeep
 from envwire.server._auth.access import Access
-from envwire.server._auth.tls import server_tls
 from envwire.server._auth.tokens import Token
 from envwire.server._front.event_loop import raise_file_limit, run_loop, stop_on_signals
-from envwire.server._front.grpc.edge import bind, options
+from envwire.server._front.grpc.edge import GrpcPort, options
 from envwire.server._front.grpc.health import Health
 from envwire.server._front.http.port import Routes as HttpRoutes
 from envwire.server._front.http.port import http_port
@@ -128,18 +127,18 @@ async def gateway(
     server.add_generic_rpc_handlers(
         (service.handlers(), farm.handlers(), admin.handlers(), health.handlers())
     )
-    target = bind(server, config, server_tls(config))
+    port = GrpcPort(server, config, access)
     http_routes = partial(_http_routes, access, registry, tally, allocator, queue, clock)
     upkeep = Upkeep(registry, routes, clock)
     try:
-        await server.start()
+        target = await port.start()
         await health.set(health_pb2.HealthCheckResponse.SERVING)
         async with http_port(config, config.http_port, http_routes):
             with _rare_collections():
                 yield Running(target, registry, queue)
     finally:
         await upkeep.stop()
-        await server.stop(_STOP_GRACE_SECONDS)
+        await port.stop(_STOP_GRACE_SECONDS)
         await routes.close()
 
 

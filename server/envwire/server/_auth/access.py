@@ -32,6 +32,7 @@ class PeerIdentity:
         authorization: The authorization header, "Bearer ..."; empty for none.
         ticket: Ticket that a gateway signed for it; empty for none.
         reservation: Id of the slots that the server reserves for its Makes; empty for none.
+        connection: Name of its connection, if that was forwarded; empty for others.
     """
 
     address: str = ""
@@ -39,6 +40,7 @@ class PeerIdentity:
     authorization: str = field(default="", repr=False)
     ticket: bytes = field(default=b"", repr=False)
     reservation: bytes = field(default=b"", repr=False)
+    connection: str = ""
 
 
 class Access:
@@ -55,6 +57,7 @@ class Access:
 
     Attributes:
         tickets: The tickets of a farm's gateways, which clients show in place of a token.
+        on_identified: Called with the name of the connection whenever a peer is identified.
 
     Raises:
         ValueError: The token file is invalid.
@@ -70,6 +73,7 @@ class Access:
         self._tokens = TokenFile(config.tokens, clock, known) if config.tokens else None
         self._scopes = LOCAL if config.loopback else DEFAULT_SCOPES
         self.tickets = Tickets()
+        self.on_identified: Callable[[str], None] = lambda _: None
         self._listed: tuple[Token, ...] = ()
         self._players: set[str] = set()
 
@@ -79,12 +83,15 @@ class Access:
         Raises:
             FaultError: UNAUTHENTICATED: the peer has no valid credentials.
         """
-        if peer.ticket:
-            return self._by_ticket(peer.ticket)
-        client = self._by_itself(peer)
-        return replace(client, reservation=peer.reservation) if peer.reservation else client
+        client = self._by_ticket(peer.ticket) if peer.ticket else self._by_itself(peer)
+        self.on_identified(peer.connection)
+        return client
 
     def _by_itself(self, peer: PeerIdentity) -> Client:
+        client = self._by_credentials(peer)
+        return replace(client, reservation=peer.reservation) if peer.reservation else client
+
+    def _by_credentials(self, peer: PeerIdentity) -> Client:
         if self._tokens is not None:
             return self._by_token(self._tokens, peer.authorization)
         certificate = peer.certificate

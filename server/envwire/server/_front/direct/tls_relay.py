@@ -9,45 +9,11 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from typing import cast
+
+from envwire.server._front.pipe import PipeEnd, join
 
 
-class _End(asyncio.Protocol):
-    """One end of a relay, which writes what it receives to the other end, as fast as that accepts it."""
-
-    def __init__(self) -> None:
-        self._other: _End | None = None
-        self._transport: asyncio.Transport | None = None
-
-    def join(self, other: _End) -> None:
-        """Begins to relay to the other end."""
-        self._other = other
-        if self._transport is not None:
-            self._transport.resume_reading()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)
-        self._transport.pause_reading()  # until the other end exists
-
-    def data_received(self, data: bytes) -> None:
-        if self._other is not None and self._other._transport is not None:
-            self._other._transport.write(data)
-
-    def pause_writing(self) -> None:
-        if self._other is not None and self._other._transport is not None:
-            self._other._transport.pause_reading()
-
-    def resume_writing(self) -> None:
-        if self._other is not None and self._other._transport is not None:
-            self._other._transport.resume_reading()
-
-    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
-        self._transport = None
-        if self._other is not None and self._other._transport is not None:
-            self._other._transport.close()
-
-
-class _ClientEnd(_End):
+class _ClientEnd(PipeEnd):
     """The end that faces the client.
 
     Args:
@@ -84,7 +50,7 @@ async def end_tls(
     """
     loop = asyncio.get_running_loop()
     client = connection.dup()
-    outer, inner = _ClientEnd(client), _End()  # event loops differ in which protocol they return
+    outer, inner = _ClientEnd(client), PipeEnd()  # event loops differ in which protocol they return
     try:
         secure, _ = await loop.connect_accepted_socket(lambda: outer, connection, ssl=context)
     except BaseException:
@@ -95,8 +61,7 @@ async def end_tls(
     theirs.setblocking(False)
     ours.setblocking(False)
     await loop.create_connection(lambda: inner, sock=ours)
-    outer.join(inner)
-    inner.join(outer)
+    join(outer, inner)
     return theirs, client, _subject(certificate)
 
 

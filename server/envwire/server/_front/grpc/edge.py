@@ -11,9 +11,10 @@ import grpc.aio
 
 from envwire.codec import FaultError
 from envwire.codec.errors.statuses import fit_trailers
-from envwire.server._auth.access import PeerIdentity
+from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._auth.reloading import Reloaded
-from envwire.server._auth.tls import Certificates
+from envwire.server._auth.tls import Certificates, server_tls
+from envwire.server._front.grpc.forwarding import Forwarder, forwarded
 from envwire.server._front.ports import check_free
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._logs.fields import extra
@@ -61,18 +62,20 @@ def peer_identity(context: Context) -> PeerIdentity:
     peer = unquote(context.peer())
     address = "" if peer.startswith("unix") else peer.partition(":")[2].rpartition(":")[0]
     subject = certificate.decode(errors="replace")
+    connection = forwarded(peer)
     return PeerIdentity(
-        address.strip("[]"),
+        connection.partition("/")[0] or address.strip("[]"),
         subject,
         shown.get("authorization", ""),
         shown.get(TICKET_KEY, b""),
         shown.get(RESERVATION_KEY, b""),
+        connection,
     )
 
 
 async def turn_away(context: Context, fault: FaultError) -> NoReturn:
     """Ends a caller's call with a fault."""
-    peer, reason = context.peer(), fault.reason.value
+    peer, reason = peer_identity(context).address or context.peer(), fault.reason.value
     _log.info("turned away %s: %s", peer, reason, extra=extra(client=peer, reason=reason))
     await abort(context, fault_reply(fault).error)
 
@@ -126,21 +129,54 @@ def _credentials(tls: Reloaded[Certificates]) -> grpc.ServerCredentials:
     )
 
 
-def bind(server: grpc.aio.Server, config: Listening, tls: Reloaded[Certificates] | None) -> str:
-    """Binds a server to its address; returns it as HOST:PORT.
+class GrpcPort:
+    """The port of a gRPC server, behind a forwarder if strangers can reach it.
+
+    Args:
+        server: The server, which has its services already.
+        config: The settings of the port.
+        access: Identifies the callers.
 
     Raises:
-        OSError: The address is in use or does not belong to this machine.
+        ValueError: The certificates are invalid.
+        OSError: The certificates cannot be read.
     """
-    host = f"[{config.host}]" if ":" in config.host else config.host
-    address = f"{host}:{config.port}"
-    check_free(config.host, config.port)
-    try:
-        port = (
-            server.add_insecure_port(address)
-            if tls is None
-            else server.add_secure_port(address, _credentials(tls))
-        )
-    except RuntimeError as error:
-        raise OSError(f"cannot bind {host}:{config.port}: {error}") from error
-    return f"{host}:{port}"
+
+    def __init__(self, server: grpc.aio.Server, config: Listening, access: Access) -> None:
+        self._server = server
+        self._config = config
+        self._tls = server_tls(config)
+        strangers = config.tokens and not config.tls_client_ca and not config.loopback
+        self._forwarder = Forwarder(config.host, config.port) if strangers else None
+        if self._forwarder is not None:
+            access.on_identified = self._forwarder.admit
+
+    async def start(self) -> str:
+        """Binds and serves; returns the bound HOST:PORT.
+
+        Raises:
+            OSError: The address is in use or does not belong to this machine.
+        """
+        host = f"[{self._config.host}]" if ":" in self._config.host else self._config.host
+        check_free(self._config.host, self._config.port)
+        if self._forwarder is not None:
+            self._forwarder.bind(self._add)
+            await self._server.start()
+            return f"{host}:{await self._forwarder.start()}"
+        port = self._add(f"{host}:{self._config.port}")
+        await self._server.start()
+        return f"{host}:{port}"
+
+    def _add(self, address: str) -> int:
+        try:
+            if self._tls is None:
+                return self._server.add_insecure_port(address)
+            return self._server.add_secure_port(address, _credentials(self._tls))
+        except RuntimeError as error:
+            raise OSError(f"cannot bind {address}: {error}") from error
+
+    async def stop(self, grace: float) -> None:
+        """Stops serving; open calls have `grace` seconds to end."""
+        if self._forwarder is not None:
+            self._forwarder.stop()
+        await self._server.stop(grace)

@@ -14,10 +14,16 @@ from grpc_reflection.v1alpha import reflection
 from envwire.admin.v1 import admin_pb2
 from envwire.codec import FaultError
 from envwire.codec.notices import TRAILER
-from envwire.server._auth.tls import server_tls
 from envwire.server._front.admin_requests import PROTOS
 from envwire.server._front.front import Front
-from envwire.server._front.grpc.edge import Context, abort, bind, options, peer_identity, turn_away
+from envwire.server._front.grpc.edge import (
+    Context,
+    GrpcPort,
+    abort,
+    options,
+    peer_identity,
+    turn_away,
+)
 from envwire.server._front.grpc.health import Health
 from envwire.server._front.grpc.scoped import scoped_methods
 from envwire.server._front.grpc.service import (
@@ -96,7 +102,6 @@ class GrpcServer:
     """
 
     def __init__(self, front: Front, config: ServerConfig) -> None:
-        self._tls = server_tls(config)
         self._server = grpc.aio.server(options=options(config))
         self._tracing = tracing(front.exchange, config)
         serving: _Serving = self._tracing.exchange if self._tracing else lambda _: front.exchange
@@ -113,7 +118,7 @@ class GrpcServer:
         if not config.tokens:  # unauthenticated callers get only health checks
             names = (SERVICE, _ADMIN, WATCHING, health.SERVICE_NAME, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(names, self._server)
-        self._config = config
+        self._port = GrpcPort(self._server, config, front.access)
 
     async def start(self) -> str:
         """Binds and serves; returns the bound HOST:PORT.
@@ -121,8 +126,7 @@ class GrpcServer:
         Raises:
             OSError: The address is in use or does not belong to this machine.
         """
-        target = bind(self._server, self._config, self._tls)
-        await self._server.start()
+        target = await self._port.start()
         await self._health.set(health_pb2.HealthCheckResponse.SERVING)
         return target
 
@@ -132,6 +136,6 @@ class GrpcServer:
 
     async def stop(self, grace: float) -> None:
         """Stops serving; open calls have `grace` seconds to end."""
-        await self._server.stop(grace)
+        await self._port.stop(grace)
         if self._tracing is not None:
             await self._tracing.stop()

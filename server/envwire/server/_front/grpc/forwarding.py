@@ -1,0 +1,197 @@
+"""Keeps strangers from filling the server's memory: before a caller is identified, gRPC gets little of its connection.
+
+gRPC limits what a call's headers take only after the client has acknowledged the server's settings, which an attacker
+does not do. Until then it keeps up to 16 MiB of them, which took 140 MiB a connection (gRPC 1.85). Nothing in it stops
+reading earlier, so connections come here first. They are relayed to gRPC's own socket, which nobody else can reach.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+import tempfile
+from collections.abc import Callable
+from weakref import WeakValueDictionary
+
+from envwire.server._front.pipe import PipeEnd, join
+from envwire.server._front.ports import cannot_bind
+
+#: Bytes that a connection may send until one of its callers is identified, by a token say. A TLS handshake takes 2 to
+#: 5 KiB of them, a call's headers up to 16 KiB; a message is not read before.
+STRANGERS_BYTES = 2**16
+#: Seconds that a connection stays open that has sent them.
+_FULL_SECONDS = 5.0
+#: Seconds of silence after which a connection is closed that has sent half of them: a probe of the server's health,
+#: which connects again, so comes to no limit in the middle of a call.
+_SILENT_SECONDS = 1.0
+_BACKLOG = 1024
+#: Start of the names of the connections to gRPC; the client's address and a random part follow.
+_NAME = "envwire/"
+_PEER = f"unix-abstract:{_NAME}"
+
+
+def forwarded(peer: str) -> str:
+    """Returns the name of a connection that was forwarded, ADDRESS/RANDOM; empty for others.
+
+    Args:
+        peer: gRPC's name of the other end. Only a forwarder can connect under one that begins like this.
+    """
+    name = peer.removeprefix(_PEER)
+    return "" if name == peer else name
+
+
+class _ClientEnd(PipeEnd):
+    """The end that faces a client, which is a stranger at first.
+
+    Args:
+        opened: Called when there is a connection, with this end and the client's address.
+    """
+
+    def __init__(self, opened: Callable[[_ClientEnd, str], None]) -> None:
+        super().__init__()
+        self._opened = opened
+        self._left: int | None = STRANGERS_BYTES
+        self._held = b""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._opened(self, str(transport.get_extra_info("peername")[0]))
+
+    def data_received(self, data: bytes) -> None:
+        if self._left is None:
+            self.relay(data)
+            return
+        passed, held = data[: self._left], data[self._left :]
+        self._held += held
+        self._left -= len(passed)
+        self.relay(passed)
+        if not self._left:
+            self.pause_reading()
+        if self._left < STRANGERS_BYTES // 2:
+            self._end_in(_SILENT_SECONDS if self._left else _FULL_SECONDS)
+
+    def _end_in(self, seconds: float) -> None:
+        self._keep()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.abort)
+
+    def _keep(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def resume_reading(self) -> None:
+        if self._left != 0:
+            super().resume_reading()
+
+    def abort(self) -> None:
+        """Closes the connection."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def admit(self) -> None:
+        """Relays whatever comes from now on."""
+        self._left = None
+        self._keep()
+        if self._held:
+            self.relay(self._held)
+            self._held = b""
+        self.resume_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._keep()
+
+
+class Forwarder:
+    """Accepts the connections of clients, and relays them to gRPC.
+
+    Args:
+        host: Address to bind.
+        port: Port to bind; 0 for any free one.
+    """
+
+    def __init__(self, host: str, port: int) -> None:
+        self._address = host, port
+        self._socket = -1
+        self._server: asyncio.Server | None = None
+        self._strangers: WeakValueDictionary[str, _ClientEnd] = WeakValueDictionary()
+        self._opening: set[asyncio.Task[None]] = set()
+
+    def bind(self, add_port: Callable[[str], int]) -> None:
+        """Binds gRPC to a Unix socket whose name is removed at once: what holds no descriptor of it cannot connect.
+
+        Args:
+            add_port: Binds gRPC to an address.
+        """
+        with tempfile.TemporaryDirectory(prefix="envwire-") as directory:
+            path = os.path.join(directory, "grpc")
+            add_port(f"unix:{path}")
+            self._socket = os.open(path, os.O_PATH | os.O_CLOEXEC)
+
+    async def start(self) -> int:
+        """Listens; returns the port.
+
+        Raises:
+            OSError: The address is in use or does not belong to this machine.
+        """
+        host, port = self._address
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            listener = socket.create_server(
+                (host, port),
+                family=family,
+                dualstack_ipv6=host == "::" and socket.has_dualstack_ipv6(),
+            )
+        except OSError as error:
+            raise cannot_bind(host, port, "--port", error) from error
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: _ClientEnd(self._open), sock=listener, backlog=_BACKLOG
+        )
+        bound: int = listener.getsockname()[1]
+        return bound
+
+    def admit(self, connection: str) -> None:
+        """Lets a connection send what it likes, since one of its callers is identified.
+
+        Args:
+            connection: Its name, as `PeerIdentity` has it.
+        """
+        if client := self._strangers.pop(connection, None):
+            client.admit()
+
+    def stop(self) -> None:
+        """Stops listening; connections stay until gRPC closes them. Stopping twice is harmless."""
+        for task in self._opening:
+            task.cancel()
+        if self._server is not None:
+            self._server.close()
+        if self._socket >= 0:
+            os.close(self._socket)
+            self._socket = -1
+
+    def _open(self, client: _ClientEnd, address: str) -> None:
+        task = asyncio.ensure_future(self._relay(client, address))
+        self._opening.add(task)
+        task.add_done_callback(self._opening.discard)
+
+    async def _relay(self, client: _ClientEnd, address: str) -> None:
+        """Opens a connection to gRPC whose name tells whose it is, and relays."""
+        loop, ours = asyncio.get_running_loop(), PipeEnd()
+        name = f"{address}/{secrets.token_hex(8)}"
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.setblocking(False)
+        try:
+            connection.bind(f"\0{_NAME}{name}")
+            await loop.sock_connect(connection, f"/proc/self/fd/{self._socket}")
+            await loop.create_connection(lambda: ours, sock=connection)
+        except BaseException as error:
+            connection.close()
+            client.abort()
+            if isinstance(error, OSError):
+                return
+            raise
+        self._strangers[name] = client
+        join(client, ours)

@@ -1,0 +1,190 @@
+"""A stranger's connection gets so many bytes through, a client's all; nobody else can reach what is behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import uvloop
+
+from envwire.server._front.grpc import forwarding
+from envwire.server._front.grpc.forwarding import STRANGERS_BYTES, Forwarder, forwarded
+
+HOST = "127.0.0.1"
+MANY = 20 * STRANGERS_BYTES
+
+
+@pytest.fixture(autouse=True, params=["asyncio", "uvloop"])
+def loops(request: pytest.FixtureRequest) -> Callable[[Any], None]:
+    return uvloop.run if request.param == "uvloop" else asyncio.run
+
+
+class Behind:
+    """What stands behind the forwarder, as gRPC does."""
+
+    def __init__(self) -> None:
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.path = ""
+
+    def add_port(self, address: str) -> int:
+        self.path = address.removeprefix("unix:")
+        self.listener.bind(self.path)
+        self.listener.listen()
+        self.listener.setblocking(False)
+        return 1
+
+    async def accept(self) -> tuple[socket.socket, str]:
+        """Returns the next connection, and the name that gRPC would have for the other end."""
+        connection, name = await asyncio.get_running_loop().sock_accept(self.listener)
+        connection.setblocking(False)
+        return connection, "unix-abstract:" + bytes(name)[1:].decode()
+
+
+@asynccontextmanager
+async def forwarding_to(behind: Behind) -> AsyncGenerator[tuple[Forwarder, socket.socket]]:
+    """Runs a forwarder, and connects to it."""
+    forwarder, loop = Forwarder(HOST, 0), asyncio.get_running_loop()
+    forwarder.bind(behind.add_port)
+    port = await forwarder.start()
+    client = socket.socket()
+    client.setblocking(False)
+    try:
+        await loop.sock_connect(client, (HOST, port))
+        yield forwarder, client
+    finally:
+        client.close()
+        behind.listener.close()
+        forwarder.stop()
+        forwarder.stop()
+
+
+async def limited(work: Awaitable[None]) -> None:
+    await asyncio.wait_for(work, 20.0)
+
+
+async def received(connection: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        more = await asyncio.get_running_loop().sock_recv(connection, count - len(data))
+        if not more:
+            break
+        data += more
+    return data
+
+
+def run(
+    loops: Callable[[Any], None],
+    serve: Callable[[Forwarder, socket.socket, socket.socket, str], Awaitable[None]],
+) -> None:
+    async def main() -> None:
+        behind = Behind()
+        async with forwarding_to(behind) as (forwarder, client):
+            connection, peer = await behind.accept()
+            with connection:
+                await serve(forwarder, client, connection, peer)
+
+    loops(limited(main()))
+
+
+def test_a_stranger_gets_so_much_through_and_a_client_the_rest(
+    loops: Callable[[Any], None],
+) -> None:
+    said = bytes(range(256)) * (MANY // 256)
+
+    async def serve(
+        forwarder: Forwarder, client: socket.socket, connection: socket.socket, peer: str
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        sending = asyncio.ensure_future(loop.sock_sendall(client, said))
+        first = await received(connection, STRANGERS_BYTES)
+        with pytest.raises(BlockingIOError):
+            connection.recv(1)
+        forwarder.admit(forwarded(peer))
+        assert first + await received(connection, MANY - len(first)) == said
+        await sending
+        await loop.sock_sendall(connection, said)
+        assert await received(client, MANY) == said
+
+    run(loops, serve)
+
+
+def test_a_stranger_who_says_too_much_is_sent_away(
+    loops: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forwarding, "_FULL_SECONDS", 0.01)
+
+    async def serve(
+        forwarder: Forwarder, client: socket.socket, connection: socket.socket, peer: str
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        with pytest.raises(ConnectionError):
+            await loop.sock_sendall(client, bytes(100 * MANY))
+        assert len(await received(connection, MANY)) == STRANGERS_BYTES
+        forwarder.admit(forwarded(peer))  # too late, and harmless
+
+    run(loops, serve)
+
+
+def test_a_stranger_who_has_said_much_is_sent_away_in_a_pause(
+    loops: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forwarding, "_SILENT_SECONDS", 0.01)
+
+    async def serve(
+        _: Forwarder, client: socket.socket, connection: socket.socket, __: str
+    ) -> None:
+        much = STRANGERS_BYTES // 2 + 1
+        await asyncio.get_running_loop().sock_sendall(client, bytes(much))
+        assert len(await received(connection, MANY)) == much
+
+    run(loops, serve)
+
+
+def test_an_end_is_passed_on_in_both_directions(loops: Callable[[Any], None]) -> None:
+    async def of_the_client(
+        _: Forwarder, client: socket.socket, connection: socket.socket, __: str
+    ) -> None:
+        client.close()
+        assert await received(connection, 1) == b""
+
+    async def of_the_server(
+        _: Forwarder, client: socket.socket, connection: socket.socket, __: str
+    ) -> None:
+        connection.close()
+        assert await received(client, 1) == b""
+
+    run(loops, of_the_client)
+    run(loops, of_the_server)
+
+
+def test_a_connection_is_named_after_the_clients_address(loops: Callable[[Any], None]) -> None:
+    async def serve(_: Forwarder, __: socket.socket, ___: socket.socket, peer: str) -> None:
+        assert forwarded(peer).partition("/")[0] == HOST
+
+    run(loops, serve)
+    assert forwarded("ipv4:192.0.2.1:5000") == ""
+
+
+def test_what_is_behind_has_no_name_and_everything_is_given_back(
+    loops: Callable[[Any], None],
+) -> None:
+    async def forward() -> None:
+        behind = Behind()
+        async with forwarding_to(behind) as (_, client):
+            assert not os.path.exists(os.path.dirname(behind.path))
+            (await behind.accept())[0].close()
+            assert await received(client, 1) == b""
+
+    async def main() -> None:
+        await forward()  # an event loop keeps what it opens for its first sockets
+        before = len(os.listdir("/proc/self/fd"))
+        await forward()
+        while len(os.listdir("/proc/self/fd")) > before:
+            await asyncio.sleep(0)
+
+    loops(limited(main()))
