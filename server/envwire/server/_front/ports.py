@@ -1,9 +1,20 @@
-"""Errors for ports that cannot be bound, with what to do about it."""
+"""Errors for ports that cannot be bound, with what to do about it, and the options of connections."""
 
 from __future__ import annotations
 
 import errno
 import socket
+
+#: Options for detecting a client whose machine is gone: idle seconds, seconds between probes, number of probes.
+_KEEPALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
+
+
+def set_options(connection: socket.socket) -> None:
+    """Has a client's connection send at once, and notice that the client's machine is gone."""
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _KEEPALIVE:
+        connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def check_free(host: str, port: int) -> None:

@@ -19,7 +19,7 @@ from envwire.codec import FaultError, Reason, encode_fault
 from envwire.server._auth.tls import server_tls
 from envwire.server._front.direct.frames import discard, receive_frame, receive_hello, send_response
 from envwire.server._front.direct.tls_relay import end_tls
-from envwire.server._front.ports import cannot_bind
+from envwire.server._front.ports import cannot_bind, set_options
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 
@@ -38,8 +38,6 @@ _FULL_NAME = 107
 #: Errors of a system that is temporarily out of files or memory.
 _NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _PAUSE_SECONDS = 0.2
-#: Options for detecting a client whose machine is gone: idle seconds, seconds between probes, number of probes.
-_KEEPALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
 
 
 class _Discarded(NamedTuple):
@@ -177,7 +175,7 @@ class DirectListener:
         try:
             if connection.family == socket.AF_UNIX:
                 return Peer(connection, connection)
-            _set_options(connection)
+            set_options(connection)
             address = str(connection.getpeername()[0])
             if self._tls is None:
                 return Peer(connection, connection, address)
@@ -226,13 +224,6 @@ class DirectListener:
             listener = self._listeners.pop()
             asyncio.get_running_loop().remove_reader(listener)
             listener.close()
-
-
-def _set_options(connection: socket.socket) -> None:
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in _KEEPALIVE:
-        connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def _neither_or_both(hello: direct_pb2.HelloRequest) -> FaultError:

@@ -16,7 +16,8 @@ from collections.abc import Callable
 from weakref import WeakValueDictionary
 
 from envwire.server._front.pipe import PipeEnd, join
-from envwire.server._front.ports import cannot_bind
+from envwire.server._front.ports import cannot_bind, set_options
+from envwire.server._settings.listening import is_unspecified
 
 #: Bytes that a connection may send until one of its callers is identified, by a token say. A TLS handshake takes 2 to
 #: 5 KiB of them, a call's headers up to 16 KiB; a message is not read before.
@@ -29,6 +30,8 @@ _SILENT_SECONDS = 1.0
 _BACKLOG = 1024
 #: Start of the names of the connections to gRPC; the client's address and a random part follow.
 _NAME = "envwire/"
+#: How a socket for IPv4 and IPv6 names addresses of IPv4.
+_MAPPED = "::ffff:"
 _PEER = f"unix-abstract:{_NAME}"
 
 
@@ -58,7 +61,9 @@ class _ClientEnd(PipeEnd):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self._opened(self, str(transport.get_extra_info("peername")[0]))
+        set_options(transport.get_extra_info("socket"))
+        address: str = transport.get_extra_info("peername")[0]
+        self._opened(self, address.removeprefix(_MAPPED))
 
     def data_received(self, data: bytes) -> None:
         if self._left is None:
@@ -137,12 +142,11 @@ class Forwarder:
             OSError: The address is in use or does not belong to this machine.
         """
         host, port = self._address
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        both = is_unspecified(host) and socket.has_dualstack_ipv6()  # as gRPC does
+        family = socket.AF_INET6 if both or ":" in host else socket.AF_INET
         try:
             listener = socket.create_server(
-                (host, port),
-                family=family,
-                dualstack_ipv6=host == "::" and socket.has_dualstack_ipv6(),
+                ("::" if both else host, port), family=family, dualstack_ipv6=both
             )
         except OSError as error:
             raise cannot_bind(host, port, "--port", error) from error
@@ -178,20 +182,28 @@ class Forwarder:
         task.add_done_callback(self._opening.discard)
 
     async def _relay(self, client: _ClientEnd, address: str) -> None:
-        """Opens a connection to gRPC whose name tells whose it is, and relays."""
-        loop, ours = asyncio.get_running_loop(), PipeEnd()
-        name = f"{address}/{secrets.token_hex(8)}"
-        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.setblocking(False)
+        name, ours = f"{address}/{secrets.token_hex(8)}", PipeEnd()
         try:
+            await self._connect(name, ours)
+        except (OSError, asyncio.CancelledError):
+            client.abort()
+        else:
+            self._strangers[name] = client
+            join(client, ours)
+
+    async def _connect(self, name: str, end: PipeEnd) -> None:
+        """Connects to gRPC, under a name that tells whose the connection is.
+
+        Raises:
+            OSError: gRPC has stopped, or no more files can be opened.
+        """
+        loop = asyncio.get_running_loop()
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.setblocking(False)
             connection.bind(f"\0{_NAME}{name}")
             await loop.sock_connect(connection, f"/proc/self/fd/{self._socket}")
-            await loop.create_connection(lambda: ours, sock=connection)
-        except BaseException as error:
+            await loop.create_connection(lambda: end, sock=connection)
+        except BaseException:
             connection.close()
-            client.abort()
-            if isinstance(error, OSError):
-                return
             raise
-        self._strangers[name] = client
-        join(client, ours)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -46,9 +47,11 @@ class Behind:
 
 
 @asynccontextmanager
-async def forwarding_to(behind: Behind) -> AsyncGenerator[tuple[Forwarder, socket.socket]]:
+async def forwarding_to(
+    behind: Behind, host: str = HOST
+) -> AsyncGenerator[tuple[Forwarder, socket.socket]]:
     """Runs a forwarder, and connects to it."""
-    forwarder, loop = Forwarder(HOST, 0), asyncio.get_running_loop()
+    forwarder, loop = Forwarder(host, 0), asyncio.get_running_loop()
     forwarder.bind(behind.add_port)
     port = await forwarder.start()
     client = socket.socket()
@@ -80,10 +83,11 @@ async def received(connection: socket.socket, count: int) -> bytes:
 def run(
     loops: Callable[[Any], None],
     serve: Callable[[Forwarder, socket.socket, socket.socket, str], Awaitable[None]],
+    host: str = HOST,
 ) -> None:
     async def main() -> None:
         behind = Behind()
-        async with forwarding_to(behind) as (forwarder, client):
+        async with forwarding_to(behind, host) as (forwarder, client):
             connection, peer = await behind.accept()
             with connection:
                 await serve(forwarder, client, connection, peer)
@@ -167,7 +171,24 @@ def test_a_connection_is_named_after_the_clients_address(loops: Callable[[Any], 
         assert forwarded(peer).partition("/")[0] == HOST
 
     run(loops, serve)
+    run(loops, serve, "0.0.0.0")
     assert forwarded("ipv4:192.0.2.1:5000") == ""
+
+
+def test_a_connection_ends_when_nothing_is_behind(loops: Callable[[Any], None]) -> None:
+    async def main() -> None:
+        behind = Behind()
+        forwarder = Forwarder(HOST, 0)
+        forwarder.bind(behind.add_port)
+        port = await forwarder.start()
+        behind.listener.close()
+        reader, writer = await asyncio.open_connection(HOST, port)
+        with contextlib.suppress(ConnectionError):
+            assert await reader.read() == b""
+        writer.close()
+        forwarder.stop()
+
+    loops(limited(main()))
 
 
 def test_what_is_behind_has_no_name_and_everything_is_given_back(
