@@ -61,9 +61,16 @@ class _ClientEnd(PipeEnd):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        set_options(transport.get_extra_info("socket"))
-        address: str = transport.get_extra_info("peername")[0]
-        self._opened(self, address.removeprefix(_MAPPED))
+        connection: socket.socket = transport.get_extra_info("socket")
+        try:
+            set_options(connection)
+            address: str = connection.getpeername()[0]
+        except (
+            OSError
+        ):  # the client has left already; uvloop closes nothing when this method raises
+            self.abort()
+        else:
+            self._opened(self, address.removeprefix(_MAPPED))
 
     def data_received(self, data: bytes) -> None:
         if self._left is None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable
+import struct
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -186,6 +188,43 @@ def test_a_connection_ends_when_nothing_is_behind(loops: Callable[[Any], None]) 
         with contextlib.suppress(ConnectionError):
             assert await reader.read() == b""
         writer.close()
+        forwarder.stop()
+
+    loops(limited(main()))
+
+
+def leave_at_once(address: tuple[str, int]) -> None:
+    """Connects and resets the connection, again and again."""
+    for _ in range(300):
+        with socket.create_connection(address) as client:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            client.sendall(b"gone")
+
+
+@pytest.fixture
+def uncollected() -> Iterator[None]:
+    """Keeps the garbage collector from closing what was forgotten."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("uncollected")
+def test_clients_that_leave_at_once_leave_nothing(loops: Callable[[Any], None]) -> None:
+    async def main() -> None:
+        behind, forwarder = Behind(), Forwarder(HOST, 0)
+        forwarder.bind(behind.add_port)
+        address = HOST, await forwarder.start()
+        for _ in range(3):  # an event loop keeps what it opens for its first sockets
+            socket.create_connection(address).close()
+            (await behind.accept())[0].close()
+        before = len(os.listdir("/proc/self/fd"))
+        await asyncio.get_running_loop().run_in_executor(None, leave_at_once, address)
+        while len(os.listdir("/proc/self/fd")) > before:
+            with contextlib.suppress(BlockingIOError):
+                behind.listener.accept()[0].close()
+            await asyncio.sleep(0)
+        behind.listener.close()
         forwarder.stop()
 
     loops(limited(main()))
