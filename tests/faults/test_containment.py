@@ -91,7 +91,7 @@ def test_a_session_without_files_left_still_takes_a_new_connection(strict: Serve
     env.reset()
     with pytest.raises(OSError, match="Too many open files"):
         env.step(int(Appetite.FILES))
-    channel_of(env)._socket.shutdown(socket.SHUT_RDWR)
+    channel_of(env).connection.shutdown(socket.SHUT_RDWR)
     assert env.step(0)[4] == {"steps": 1}
     assert env.get_wrapper_attr("give_back")() > 0
     env.close()
