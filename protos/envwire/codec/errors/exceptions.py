@@ -112,6 +112,8 @@ def _sendable_args(exc: BaseException) -> tuple[Any, ...] | None:
 def _sendable_member(exc: Exception) -> tuple[str, list[Any]]:
     """Returns class and arguments of an exception of a group, which is sent as one of the group's arguments."""
     info = _described(exc)
+    if info.args is None and isinstance(exc, _GROUP):
+        raise CodecError("a group that cannot be sent", "groups of exceptions that can")
     return info.type_name, [info.text] if info.args is None else list(info.args)
 
 

@@ -103,6 +103,17 @@ def test_exception_groups() -> None:
 
 
 @has_groups
+@pytest.mark.parametrize("more", range(50, 60))  # how often a list may be nested is no multiple of all
+def test_a_group_nested_deeper_than_can_be_sent(more: int) -> None:
+    error: Any = ValueError()
+    for _ in range(more):
+        error = ExceptionGroup("deep", [error])
+    info = fault_from_exception(error).exception
+    assert info is not None
+    assert info.args is None
+
+
+@has_groups
 def test_a_group_nested_deeper_than_python_recurses() -> None:
     error: Any = ValueError()
     for _ in range(2 * sys.getrecursionlimit()):
