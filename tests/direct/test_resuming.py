@@ -168,6 +168,15 @@ def assert_taken_at_most_once(env: Any, before: int) -> int:
     return steps + 1
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Has SIGINT interrupt, which a shell makes its background jobs ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_wait_leaves_an_environment_that_goes_on(scenes: Any) -> None:
     scene = scenes(**FAULTY)
     scene.env.reset()

@@ -103,7 +103,9 @@ def test_exception_groups() -> None:
 
 
 @has_groups
-@pytest.mark.parametrize("more", range(50, 60))  # how often a list may be nested is no multiple of all
+@pytest.mark.parametrize(
+    "more", range(50, 60)
+)  # how often a list may be nested is no multiple of all
 def test_a_group_nested_deeper_than_can_be_sent(more: int) -> None:
     error: Any = ValueError()
     for _ in range(more):
