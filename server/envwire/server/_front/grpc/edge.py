@@ -158,11 +158,11 @@ class GrpcPort:
             OSError: The address is in use or does not belong to this machine.
         """
         host = f"[{self._config.host}]" if ":" in self._config.host else self._config.host
-        check_free(self._config.host, self._config.port)
         if self._forwarder is not None:
             self._forwarder.bind(self._add)
             await self._server.start()
             return f"{host}:{await self._forwarder.start()}"
+        check_free(self._config.host, self._config.port)
         port = self._add(f"{host}:{self._config.port}")
         await self._server.start()
         return f"{host}:{port}"
