@@ -19,10 +19,10 @@ class PipeEnd(asyncio.Protocol):
         self._other = other
         if self._transport is None and other._transport is not None:
             other._transport.close()
-        if self._early:
-            self.relay(self._early)
-            self._early = b""
         self.resume_reading()
+        if self._early:
+            self.relay(self._early)  # which pauses reading again if the other end does not keep up
+            self._early = b""
 
     def pause_reading(self) -> None:
         """Reads no more until the other end accepts more."""

@@ -65,9 +65,8 @@ class _ClientEnd(PipeEnd):
         try:
             set_options(connection)
             address: str = connection.getpeername()[0]
-        except (
-            OSError
-        ):  # the client has left already; uvloop closes nothing when this method raises
+        except OSError:
+            # The client has left already, and uvloop closes nothing when this method raises.
             self.abort()
         else:
             self._opened(self, address.removeprefix(_MAPPED))
@@ -106,10 +105,10 @@ class _ClientEnd(PipeEnd):
         """Relays whatever comes from now on."""
         self._left = None
         self._keep()
-        if self._held:
-            self.relay(self._held)
-            self._held = b""
         self.resume_reading()
+        if self._held:
+            self.relay(self._held)  # which pauses reading again if the other end does not keep up
+            self._held = b""
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
