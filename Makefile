@@ -157,6 +157,9 @@ test-faults: $(VENV)/.dev ## Break processes, networks and disks, then soak: FAU
 		$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 10 + 1)) --transport $$transport --tls || exit; \
 		$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 10 + 1)) --transport $$transport --packed 4 || exit; \
 	done
+	for transport in unary stream; do \
+		$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 10 + 1)) --transport $$transport --public || exit; \
+	done
 
 test-adversary: $(VENV)/.dev ## Attack servers from outside, in full: lists, memory, processes, neighbours.
 	$(BIN)/python -m pytest -m 'long or not long' tests/adversary

@@ -1,10 +1,12 @@
 """Steps on the direct channel, from every library that is built here, taking turns in one run.
 
+The steps are those of CartPole, or with `--still` of an environment that does nothing, which shows the libraries alone.
 `make test-typescript` and `make test-cpp` build the programs that this runs; then `python -m benchmarks.languages`.
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import subprocess
 import time
@@ -12,13 +14,14 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+from benchmarks.still import ENV_ID as STILL
 from envwire.client import RemoteEnv
 from envwire.server import Server
 
 ROUNDS, STEPS = 7, 3_000
 CLIENT = Path(__file__).parents[1] / "client"
 CPP = CLIENT / "cpp" / "build" / "benchmarks"
-STILL = "Still-v0"
+CARTPOLE = "CartPole-v1"
 Take = Callable[[], float]
 
 
@@ -70,28 +73,28 @@ class Programs:
         return lambda: python_step(env)
 
 
-def takers(programs: Programs, target: str) -> dict[str, Take]:
+def takers(programs: Programs, target: str, env_id: str) -> dict[str, Take]:
     """Returns what takes steps, by name: those that are built."""
-    found = {"Python": programs.python(target, "CartPole-v1")}
+    found = {"Python": programs.python(target, env_id)}
     typescript = CLIENT / "typescript/build/benchmarks/step.js"
     if typescript.exists():
-        found["TypeScript"] = programs.steps("node", str(typescript), target)
+        found["TypeScript"] = programs.steps("node", str(typescript), target, env_id)
     if CPP.exists():
         step, pingpong = str(CPP / "step"), str(CPP / "pingpong")
         kit = programs.serve(str(CPP / "kit"))
-        found["C++"] = programs.steps(step, target, "CartPole-v1")
-        found["C++ over TCP"] = programs.steps(step, target, "CartPole-v1", "tcp")
+        found["C++"] = programs.steps(step, target, env_id)
+        found["C++ over TCP"] = programs.steps(step, target, env_id, "tcp")
         found["C++ drives C++ over TCP"] = programs.steps(step, kit, STILL, "tcp")
         found["Python drives C++"] = programs.python(kit, STILL)
         found["raw TCP"] = programs.steps(pingpong, programs.serve(pingpong, "serve"))
     return found
 
 
-def measure() -> dict[str, list[float]]:
+def measure(env_id: str) -> dict[str, list[float]]:
     """Returns the figures of each; those of one round stand at the same index."""
     with ExitStack() as stack:
-        server = stack.enter_context(Server(["CartPole-v1"]))
-        takes = takers(Programs(stack), server.target)
+        server = stack.enter_context(Server([env_id], imports=["benchmarks.still"]))
+        takes = takers(Programs(stack), server.target, env_id)
         rounds = [{name: take() for name, take in takes.items()} for _ in range(ROUNDS + 1)]
     return {name: [each[name] for each in rounds[1:]] for name in takes}  # the first is warm-up
 
@@ -103,7 +106,11 @@ def ratio(each: list[float], other: list[float]) -> str:
 
 def main() -> None:
     """Prints the median and the range of each, and the median of the ratios to Python's and to the bare socket's."""
-    figures = measure()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--still", action="store_true", help="step an environment that does nothing"
+    )
+    figures = measure(STILL if parser.parse_args().still else CARTPOLE)
     for name, each in figures.items():
         line = f"{name:24} {statistics.median(each):6.1f} us ({min(each):.1f} to {max(each):.1f})"
         line += f", {ratio(each, figures['Python'])} of Python"

@@ -6,15 +6,15 @@ directory=$1
 shift
 [[ ! -e $directory/tokens ]] || exit 0
 
-envwire certs "$directory" "${@/#/--host=}" >/dev/null
+envwire certs "$directory" "${@/#/--host=}" >/dev/null 2>&1
 install -d "$directory/client"
 cp "$directory/ca.pem" "$directory/client"
 
 # token NAME FILE SCOPE...: adds a token for NAME to the accepted ones, and writes it to FILE.
 token() {
-    envwire token "$1" "${@:3}" >"$directory/made"
-    sed -n 's/^line.*: *//p' "$directory/made" >>"$directory/accepted"
-    sed -n 's/^token.*: *//p' "$directory/made" >"$directory/$2"
+    envwire token "$1" "${@:3}" >"$directory/made" 2>/dev/null
+    head -1 "$directory/made" >"$directory/$2"
+    tail -1 "$directory/made" >>"$directory/accepted"
     rm "$directory/made"
 }
 umask 077

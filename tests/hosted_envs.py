@@ -203,6 +203,43 @@ class Wavering(gym.Env[np.ndarray, int]):
         return self.np_random.random()
 
 
+class Drawing(gym.Env[int, int]):
+    """Draws from its generator whatever it is asked, and then raises while it is broken."""
+
+    metadata = {"render_modes": ["ansi"], "render_fps": 7}
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        self.render_mode = render_mode
+        self.observation_space = gym.spaces.Discrete(2)
+        self.action_space = gym.spaces.Discrete(2)
+        self._broken = False
+
+    @property
+    def broken(self) -> bool:
+        return self._broken
+
+    @broken.setter
+    def broken(self, value: bool) -> None:
+        self.np_random.random()
+        self._broken = value
+
+    def draw(self) -> float:
+        drawn = self.np_random.random()
+        if self._broken:
+            raise LookupError("broken")
+        return drawn
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed)
+        return 0, {"draw": self.draw()}
+
+    def step(self, action: int) -> Any:
+        return 0, self.draw(), False, False, {}
+
+    def render(self) -> str:
+        return str(self.draw())
+
+
 class Saving(gym.Env[np.ndarray, int]):
     """Offers its state, a sum of actions and draws."""
 
@@ -230,6 +267,7 @@ class Saving(gym.Env[np.ndarray, int]):
 
 
 gym.register(id="tests/Wavering-v0", entry_point="tests.hosted_envs:Wavering")
+gym.register(id="tests/Drawing-v0", entry_point="tests.hosted_envs:Drawing")
 gym.register(id="tests/Saving-v0", entry_point="tests.hosted_envs:Saving", max_episode_steps=20)
 gym.register(id="tests/Faulty-v0", entry_point="tests.hosted_envs:Faulty", disable_env_checker=True)
 gym.register(

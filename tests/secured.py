@@ -155,6 +155,15 @@ def strict() -> Guard:
     return Guard(settings, paths | {"ENVWIRE_TOKEN": token})
 
 
+@cache
+def public() -> Guard:
+    """Returns a guard that asks for a token, of clients of anywhere: their connections pass the forwarder."""
+    tokens = Path(_directory().name) / "public tokens"
+    token = write_tokens(tokens, {"tests": [Scope.PLAY]})["tests"]
+    settings = certificates().server() | {"tokens": tokens, "public": True}
+    return Guard(settings, {"ENVWIRE_CA": str(certificates().path("ca")), "ENVWIRE_TOKEN": token})
+
+
 #: What tests that hold behind any guard run behind, by name.
 GUARDS: dict[str, Callable[[], Guard]] = {"in the clear": lambda: OPEN, "mTLS and token": strict}
 

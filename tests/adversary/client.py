@@ -6,7 +6,7 @@ It imports the contract's messages and nothing else of envwire, so that it says 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, cast
 
@@ -34,11 +34,13 @@ class RefusedError(Exception):
 
     Attributes:
         reason: The reason of ErrorInfo; when gRPC itself refused, its status code.
+        warnings: The texts of the warnings that came with the error.
     """
 
-    def __init__(self, reason: str, message: str) -> None:
+    def __init__(self, reason: str, message: str, warnings: Sequence[str] = ()) -> None:
         super().__init__(f"{reason}: {message[:300]}")
         self.reason = reason
+        self.warnings = list(warnings)
 
 
 def reason_of(status: status_pb2.ErrorStatus) -> str:
@@ -49,13 +51,19 @@ def reason_of(status: status_pb2.ErrorStatus) -> str:
     return ""
 
 
+def warnings_of(status: status_pb2.ErrorStatus) -> list[str]:
+    """Returns the texts of the warnings in a status."""
+    warnings = [each for each in status.details if each.type_url.endswith("/envwire.v1.Warning")]
+    return [status_pb2.Warning.FromString(each.value).text for each in warnings]
+
+
 def refused(error: grpc.RpcError) -> RefusedError:
     """Returns why a call failed."""
     call: Any = error
     for key, value in call.trailing_metadata() or ():
         if key == "grpc-status-details-bin":
             status = status_pb2.ErrorStatus.FromString(value)
-            return RefusedError(reason_of(status), status.message)
+            return RefusedError(reason_of(status), status.message, warnings_of(status))
     return RefusedError(call.code().name, call.details() or "")
 
 

@@ -11,6 +11,7 @@ _END_HEADERS = 4
 _CANCEL = struct.pack(">I", 8)
 #: Fields of the static table: POST, http, and names whose value follows.
 _POST, _HTTP, _PATH, _AUTHORITY, _CONTENT_TYPE = b"\x83", b"\x86", b"\x44", b"\x41", b"\x5f"
+_ACCEPT_ENCODING = b"\x90"
 
 
 def _frame(kind: int, flags: int, stream: int, body: bytes) -> bytes:
@@ -83,6 +84,13 @@ def continued_with_nothing(count: int) -> Iterator[bytes]:
     yield _frame(_HEADERS, 0, 1, _MAKE)
     for _ in range(0, count, 1000):
         yield 1000 * _frame(_CONTINUATION, 0, 1, b"")
+
+
+def fields_named_again(count: int) -> Iterator[bytes]:
+    """Headers of fields of the static table, each of which takes a byte; 16,000 at a time."""
+    yield _frame(_HEADERS, 0, 1, _MAKE)
+    for _ in range(0, count, 16000):
+        yield _frame(_CONTINUATION, 0, 1, 16000 * _ACCEPT_ENCODING)
 
 
 def settings(count: int) -> Iterator[bytes]:

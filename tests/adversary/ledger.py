@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from envwire.server._worker.confining.control_groups import ControlGroups
+
 if TYPE_CHECKING:
     from tests.adversary.servers import Target
 
@@ -31,6 +33,14 @@ def eventually(condition: Callable[[], bool], seconds: float = SETTLE_SECONDS) -
             return False
         time.sleep(0.02)
     return True
+
+
+def has_control_groups() -> bool:
+    """Returns whether a server that this process starts can use control groups of version 2."""
+    groups = ControlGroups.here()
+    group = groups.new()
+    groups.close(1.0)
+    return group is not None
 
 
 def _status(pid: int) -> tuple[str, int]:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from envwire.server._worker.confining.control_groups import are_there_groups, own_group
+from envwire.server._worker.confining.control_groups import ControlGroups, own_group
 from tests.adversary.client import Attacker
-from tests.adversary.ledger import eventually
+from tests.adversary.ledger import eventually, has_control_groups
 from tests.adversary.messages import Session, value
 from tests.adversary.servers import Target, attacked
 from tests.adversary.test_processes import (
@@ -26,13 +26,13 @@ from tests.adversary.test_processes import (
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.skipif(
-    not are_there_groups(),
+    not has_control_groups(),
     reason="no control groups of version 2 beneath which a process may make others",
 )
 #: Starts and ends what a server does with groups, in a PID namespace of its own.
 ELSEWHERE = (
     *("unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c"),
-    f"from {are_there_groups.__module__} import are_there_groups; are_there_groups()",
+    f"from {ControlGroups.__module__} import ControlGroups; ControlGroups.here().close(1.0)",
 )
 End = Callable[[Target, Attacker, Session], None]
 

@@ -98,21 +98,19 @@ def test_a_doctor_tells_why_there_is_no_direct_channel() -> None:
     assert "--direct-port" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("target", "says"),
-    [("127.0.0.1:1", "nothing listens"), ("localhost", "names no port"), ("http://a:1", "URL")],
-)
-def test_a_doctor_ends_with_what_is_wrong(target: str, says: str) -> None:
-    done = envwire("doctor", target)
+def test_a_doctor_ends_with_what_is_wrong() -> None:
+    done = envwire("doctor", "127.0.0.1:1")
     assert done.returncode == 1
     [line] = done.stdout.splitlines()
-    assert says in line
+    assert "nothing listens" in line
 
 
-@pytest.mark.parametrize("command", ["list", "health", "sessions", "drain", "top", "farm status"])
+@pytest.mark.parametrize(
+    "command", ["list", "health", "sessions", "drain", "top", "farm status", "doctor"]
+)
 def test_a_target_without_a_port_is_refused_before_it_is_dialled(command: str) -> None:
     done = envwire(*command.split(), "localhost")
-    assert done.returncode == 1
+    assert done.returncode == 2
     [line] = done.stderr.splitlines()
     assert "names no port; write HOST:PORT, 'localhost:50051'" in line
 

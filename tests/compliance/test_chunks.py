@@ -112,7 +112,7 @@ def test_a_replayed_chunk_goes_the_same_way(server: Server, entered: Guard) -> N
         env.step_many([0, Fault.RAISE.value])
     assert env._handle.driver is not None
     request = pb.InteractRequest(close=pb.CloseRequest(sequence=1))
-    request.close.header.CopyFrom(env._handle.driver.session.identity.reference)
+    request.close.header.CopyFrom(env._handle.driver.session.identity)
     other = open_transport("unary", server.target, 10.0)
     call(other, request, 10.0)  # the session ends behind the client's back
     other.close()

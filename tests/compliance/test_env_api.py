@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -220,6 +221,42 @@ def test_np_random_goes_on_after_a_method_that_drew(face: Face, server: Server) 
         drawn.append(draws)
     assert drawn[0] == drawn[1]
     env.close()
+
+
+def test_np_random_goes_on_after_whatever_drew_and_whatever_raised(
+    face: Face, server: Server
+) -> None:
+    env = face(server.target, "tests/Drawing-v0", render_mode="ansi")
+    local = envwire.envs.make("tests/Drawing-v0", render_mode="ansi")
+    for made in (env, local):
+        made.reset(seed=7)
+        assert made.unwrapped.np_random is not None, "read, and from now on mirrored"
+    calls: list[Callable[[Any], Any]] = [
+        lambda made: made.step(1),
+        lambda made: made.render(),
+        lambda made: made.get_wrapper_attr("draw")(),
+        lambda made: made.reset(),
+        lambda made: made.reset(seed=3),
+    ]
+    for broken in (False, True, False):
+        for call in [partial(_set, broken=broken), *calls]:
+            assert _outcome(call, env) == _outcome(call, local)
+            states = [made.unwrapped.np_random.bit_generator.state for made in (env, local)]
+            assert states[0] == states[1]
+        assert env.unwrapped.np_random.random() == local.unwrapped.np_random.random()
+        assert _outcome(calls[0], env) == _outcome(calls[0], local)
+    env.close()
+
+
+def _set(made: Any, *, broken: bool) -> None:
+    made.set_wrapper_attr("broken", broken)
+
+
+def _outcome(call: Callable[[Any], Any], made: Any) -> str:
+    try:
+        return repr(call(made))
+    except LookupError as error:
+        return repr(error)
 
 
 def test_setting_np_random(face: Face, server: Server) -> None:

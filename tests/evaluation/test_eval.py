@@ -60,7 +60,7 @@ def test_an_environment_that_always_dies_ends_the_evaluation(server: Server) -> 
         (("No-v0",), "No-v0"),
         (("CartPole-v1", "--policy", "no_such_module:policy"), "no_such_module"),
         (("CartPole-v1", "--policy", "json:nothing"), "has no function nothing"),
-        (("CartPole-v1", "--json", "/no/such/place"), "No such file"),
+        (("CartPole-v1", "--json", "/no/such/place"), "no directory /no/such"),
     ],
 )
 def test_errors_are_told(server: Server, arguments: tuple[str, ...], says: str) -> None:

@@ -94,10 +94,13 @@ class Gateway:
         made: pb.MakeResponse = self.environments.Make(request, timeout=SECONDS)
         return made
 
-    def wait_until(self, holds: Callable[[], bool]) -> None:
+    def wait_until(
+        self, holds: Callable[[], bool], shown: Callable[[], object] | None = None
+    ) -> None:
+        """Waits until a condition holds; shows the servers' states, or what `shown` returns, if it never does."""
         deadline = time.monotonic() + SECONDS
         while not _holds(holds):
-            assert time.monotonic() < deadline, self.states()
+            assert time.monotonic() < deadline, (shown or self.states)()
             time.sleep(0.05)
 
     def await_servers(self, *servers: Server) -> None:

@@ -62,7 +62,7 @@ def test_status_in_a_pipe(target: str) -> None:
 def test_status_of_nothing() -> None:
     done = run("farm", "status", "127.0.0.1:1")
     assert done.returncode == 1
-    assert "envwire farm status: no answer from 127.0.0.1:1" in done.stderr
+    assert "envwire farm status: nothing listens at 127.0.0.1:1" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,11 @@ class Guarded(NamedTuple):
         states = {each.server_id: each.state for each in listed.servers}
         return farm_pb2.ServerStatus.State.Name(states[server_id]).removeprefix("STATE_")
 
+    def await_state(self, server_id: str, state: str) -> None:
+        self.gateway.wait_until(
+            lambda: self.state(server_id) == state, lambda: self.state(server_id)
+        )
+
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [*ENVWIRE, *arguments],
@@ -279,7 +284,7 @@ def test_an_order_expires_for_a_server_that_was_stopped_until_nobody_waited(
         guarded.gateway.wait_until(lambda: guarded.state(server_id) == "DEAD")
     finally:
         os.kill(stopped.pid, signal.SIGCONT)
-    guarded.gateway.wait_until(lambda: guarded.state(server_id) == "FREE")
+    guarded.await_state(server_id, "FREE")
     assert not guarded.sessions(server_id=server_id)
     assert guarded.state(server_id) == "FREE", "it does not drain"
 

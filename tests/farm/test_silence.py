@@ -16,8 +16,8 @@ import pytest
 from envwire.client import Credentials, RemoteEnv, aio
 from envwire.client._transports.gateway import is_server_dead
 from envwire.server import Server
-from tests.farm.scene import ENV, Gateway, farm, free_port, kill, server
-from tests.faults.scene import family_of
+from tests.farm.scene import ENV, SETTINGS, Gateway, farm, free_port, kill, server
+from tests.faults.scene import eventually, family_of
 
 
 @pytest.fixture(autouse=True)
@@ -147,3 +147,19 @@ def test_what_is_no_gateway_pronounces_nobody_dead(two: tuple[Gateway, list[Serv
     made: Any = gateway.make()
     for target in (gateway.target, servers[0].target, "127.0.0.1:1"):
         assert not is_server_dead(target, Credentials(), made.session_id, silent=True)
+
+
+def test_a_gateway_that_accepts_and_says_nothing_is_tried_again_after_5_s(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    said: list[str] = []
+
+    def is_told() -> bool:
+        said.append(capfd.readouterr().err)
+        return "not registered" in said[-1]
+
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        target = f"127.0.0.1:{mute.getsockname()[1]}"
+        with Server([ENV], **{**SETTINGS, "join": [target]}):
+            assert eventually(is_told, 40.0)
+    assert f"not registered with gateway {target}: no answer within 5 s" in said[-1]

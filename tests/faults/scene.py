@@ -85,6 +85,11 @@ def open_files(pid: int) -> int:
     return len(os.listdir(f"/proc/{pid}/fd"))
 
 
+def threads_of(pid: int) -> int:
+    """Returns how many threads a process has."""
+    return len(os.listdir(f"/proc/{pid}/task"))
+
+
 def transport_of(env: RemoteEnv) -> Any:
     """Returns the transport inside an environment, for tests that break it."""
     return _inside(env, "_handle", "driver", "transport")

@@ -2,6 +2,7 @@
 
     python -m tests.faults.soak --faults 10000 --clients 8 --transport direct-tcp
     python -m tests.faults.soak --faults 1000 --transport stream --tls
+    python -m tests.faults.soak --faults 1000 --transport unary --public
     python -m tests.faults.soak --faults 1000 --packed 4
 
 Every environment counts its own steps, and its client counts them too. After whatever happens the two must be equal: a
@@ -35,11 +36,13 @@ from tests.faults.scene import (
     family_of,
     forkserver_of,
     open_files,
+    resident_bytes,
     serve,
+    threads_of,
 )
 from tests.faults.soak_client import Column, Tally
 from tests.faults.wire import Wire
-from tests.secured import OPEN, Guard, strict
+from tests.secured import OPEN, Guard, public, strict
 
 TRANSPORTS = ("unary", "stream", "direct-tcp")
 _LEASE, _PATIENCE = 5.0, 1.0
@@ -53,6 +56,7 @@ class Left:
     processes: int
     files_of_front: int
     files_of_forkserver: int
+    threads_of_front: int
 
     @classmethod
     def of(cls, server: Server, guard: Guard) -> Left:
@@ -60,7 +64,7 @@ class Left:
         family = family_of(server.pid)
         files = [open_files(pid) for pid in (server.pid, forkserver_of(server.pid))]
         sessions = active(server.target, credentials=guard.credentials)
-        return cls(sessions, len(family), *files)
+        return cls(sessions, len(family), *files, threads_of(server.pid))
 
 
 class Clients:
@@ -186,7 +190,7 @@ def run(
         settings["sessions_per_process"] = packed
         with serve(**settings, queue=64, **wire.settings, **guard.settings) as server:
             _warm_up(server, guard)
-            before = Left.of(server, guard)
+            before, bytes_before = Left.of(server, guard), resident_bytes(server.pid)
             players = Clients(wire.target, transport, guard, clients, chance)
             soak = Soak(server, wire, players, chance)
             begun = time.monotonic()
@@ -196,11 +200,13 @@ def run(
                 players.finish()
             seconds = time.monotonic() - begun
             after = _settled(server, guard, before)
+            grown = resident_bytes(server.pid) - bytes_before
             processes = family_of(server.pid)
     left = sum(alive(pid) for pid in processes)
     return {
         "transport": transport,
         "TLS and token": guard.strict,
+        "through the forwarder": "public" in guard.settings,
         "sessions to a process": packed,
         "faults": dict(soak.done),
         "faults injected": soak.done.total(),
@@ -215,7 +221,9 @@ def run(
         "processes left": after.processes - before.processes,
         "files left in the front": after.files_of_front - before.files_of_front,
         "files left in the forkserver": after.files_of_forkserver - before.files_of_forkserver,
+        "threads left in the front": after.threads_of_front - before.threads_of_front,
         "processes after the server's end": left,
+        "MiB that the front has grown by": grown >> 20,
     }
 
 
@@ -278,6 +286,7 @@ ZEROES = (
     "processes left",
     "files left in the front",
     "files left in the forkserver",
+    "threads left in the front",
     "processes after the server's end",
 )
 
@@ -295,11 +304,15 @@ def main() -> int:
     parser.add_argument("--transport", choices=TRANSPORTS, default="direct-tcp")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--between", type=int, default=40, help="mean steps between faults")
-    parser.add_argument("--tls", action="store_true", help="with client certificates and a token")
+    asked = parser.add_mutually_exclusive_group()
+    asked.add_argument("--tls", action="store_true", help="with client certificates and a token")
+    asked.add_argument(
+        "--public", action="store_true", help="with TLS and a token, as on a public address"
+    )
     parser.add_argument("--packed", type=int, default=1, help="sessions to a process")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    guard = strict() if given.tls else OPEN
+    guard = strict() if given.tls else public() if given.public else OPEN
     result = run(
         given.faults,
         given.clients,

@@ -169,11 +169,13 @@ def test_truncating_shards_leave_when_all_are_reset(leaving: Server, other: Serv
     twin.close()
 
 
-def test_asyncio_environments_leave_as_well(leaving: Server, other: Server) -> None:
+@pytest.mark.parametrize("transport", ["direct", "stream"])
+def test_asyncio_environments_leave_as_well(leaving: Server, other: Server, transport: str) -> None:
     async def drive() -> None:
         targets = [leaving.target, other.target]
-        env = await aio.RemoteEnv.make(targets, ENV, on_lost="replay")
-        envs = await aio.RemoteVectorEnv.make(targets, ENVS, 4, sessions=2, on_lost="replay")
+        options: dict[str, Any] = {"on_lost": "replay", "transport": transport}
+        env = await aio.RemoteEnv.make(targets, ENV, **options)
+        envs = await aio.RemoteVectorEnv.make(targets, ENVS, 4, sessions=2, **options)
         twin = await aio.RemoteEnv.make(other.target, ENV)
         twins = await aio.RemoteVectorEnv.make(other.target, ENVS, 4, sessions=2)
         seen: tuple[list[Any], list[Any]] = ([], [])

@@ -230,7 +230,7 @@ def test_a_fork_takes_a_slot_and_a_stranger_cannot_ask_for_one(fragile: Server) 
         with pytest.raises(CapacityError):
             env.fork()
         session = env._handle.live().session
-        session.identity = session.identity._replace(secret=bytes(16))
+        session.identity.secret = bytes(16)
         with pytest.raises(PermissionError, match="secret"):
             env.fork()
         env._handle.kill()

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from tests.faults.soak import TRANSPORTS, run, verdict
+from tests.faults.soak import run, verdict
+from tests.secured import OPEN, Guard, public
+
+LONG = pytest.mark.long
 
 
 @pytest.mark.parametrize(
-    "transport",
-    [pytest.param(name, marks=pytest.mark.long) for name in TRANSPORTS[:2]] + ["direct-tcp"],
+    ("transport", "guard"),
+    [
+        pytest.param("unary", lambda: OPEN, marks=LONG, id="unary"),
+        pytest.param("stream", lambda: OPEN, marks=LONG, id="stream"),
+        pytest.param("direct-tcp", lambda: OPEN, id="direct-tcp"),
+        pytest.param("unary", public, marks=LONG, id="unary through the forwarder"),
+        pytest.param("stream", public, marks=LONG, id="stream through the forwarder"),
+    ],
 )
 def test_nothing_is_lost_doubled_or_left_over(
-    transport: str, capfd: pytest.CaptureFixture[str]
+    transport: str, guard: Callable[[], Guard], capfd: pytest.CaptureFixture[str]
 ) -> None:
-    result = run(faults=60, clients=4, transport=transport, seed=3, between=20)
+    result = run(60, clients=4, transport=transport, seed=3, between=20, guard=guard())
     assert verdict(result), (result, capfd.readouterr().err)
     assert result["faults injected"] == 60

@@ -233,7 +233,7 @@ def test_what_cannot_be_made_keeps_no_server_from_serving() -> None:
 @pytest.mark.parametrize(
     ("warm", "says"),
     [
-        ("Acrobot-v1=1", "names Acrobot-v1, which is none of environments"),
+        ("Acrobot-v1=1", "names .Acrobot-v1., which is not among environments"),
         (f'{MADE}{{"render_mode": "human"}}=1', "names what no client may make: .*opens a window"),
     ],
 )

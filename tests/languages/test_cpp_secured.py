@@ -1,4 +1,4 @@
-"""The C++ library and kit with TLS, client certificates and tokens."""
+"""The C++ library with TLS, client certificates and tokens."""
 
 from __future__ import annotations
 
@@ -6,9 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from envwire.conformance.raw import Access
-from envwire.conformance.suite import Selection
-from envwire.conformance.suite.runner import Outcome, Runner
 from envwire.server import Server
 from tests.faults.wire import Wire
 from tests.languages.programs import running
@@ -69,27 +66,3 @@ def test_no_step_is_lost_while_connections_are_cut(transport: str) -> None:
         seen = rollout("cpp", wire.target, transport, CASES["dict"], actions, made=start)
     assert seen.outcomes == outcomes
     assert seen.resumed > 0
-
-
-def test_the_kit_asks_for_a_token_and_a_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
-    served = {
-        "ENVWIRE_TOKEN": "a token of the operator",
-        "ENVWIRE_CA": str(certificates().path("ca")),
-        "ENVWIRE_CERT": str(certificates().path("server")),
-        "ENVWIRE_KEY": str(certificates().path("server-key")),
-    }
-    for name, value in served.items():
-        monkeypatch.setenv(name, value)
-    client = certificates()
-    with running("cpp", "serve") as process:
-        assert process.stdout is not None
-        target = process.stdout.readline().strip()
-        access = Access(
-            target,
-            served["ENVWIRE_TOKEN"],
-            *(str(client.path(name)) for name in ("ca", "client", "client-key")),
-        )
-        selection = Selection(profiles=["auth", "tls"])
-        results = list(Runner(access, selection, seconds=20.0).results())
-    assert len(results) > 0
-    assert [(one.check.name, one.text) for one in results if one.outcome is Outcome.FAILED] == []

@@ -9,11 +9,14 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import grpc
 import numpy as np
 import pytest
 
 import envwire.envs as gym
 from envwire.client import RemoteEnv, RemoteEnvError, RemoteVectorEnv
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import environment_pb2_grpc
 from tests.languages.programs import LANGUAGES, kit
 
 ENV_ID = "Conformance/Counter-v0"
@@ -41,6 +44,14 @@ def test_an_episode(target: str, transport: str) -> None:
         with pytest.raises(gym.error.InvalidAction):
             env.step(9)
         np.testing.assert_array_equal(env.step(np.int64(0))[0], [3, 6])
+
+
+def test_large_spaces_are_told_in_a_few_bytes(target: str) -> None:
+    """gRPC takes 4 MiB of an answer where nothing else is said; the bounds alone would have that here."""
+    with grpc.insecure_channel(target) as channel:
+        stub = environment_pb2_grpc.EnvironmentServiceStub(channel)
+        made = stub.Make(pb.MakeRequest(env_id="Conformance/Big-v0"))
+    assert made.observation_space.ByteSize() < 200
 
 
 @pytest.mark.parametrize("transport", ["unary", "stream", "direct-unix", "direct-tcp"])

@@ -44,34 +44,16 @@ class Claim(NamedTuple):
     skipped: set[str]
 
 
+PROFILES = ("core", "stream", "attributes", "direct", "direct-make", "states", "replay", "vector")
 CLAIMS = {
     # No step is stopped there.
     "cpp": Claim(
-        (
-            "core",
-            "stream",
-            "attributes",
-            "direct",
-            "direct-make",
-            "states",
-            "replay",
-            "vector",
-            "ops",
-        ),
-        NOBODYS
-        | VECTORS_WITHOUT
-        | {
-            "leases.a-request-has-its-time[unary]",
-        },
+        (*PROFILES, "ops"),
+        NOBODYS | VECTORS_WITHOUT | {"leases.a-request-has-its-time[unary]"},
     ),
     # No samples of stacked sequences there.
     "typescript": Claim(
-        ("core", "stream", "attributes", "direct", "states", "replay", "vector"),
-        NOBODYS
-        | VECTORS_WITHOUT
-        | {
-            "spaces.a-space-is-described/stacked[unary]",
-        },
+        PROFILES, NOBODYS | VECTORS_WITHOUT | {"spaces.a-space-is-described/stacked[unary]"}
     ),
 }
 FEW = (

@@ -13,7 +13,7 @@ from envwire.client import Credentials, RemoteEnv, RemoteVectorEnv, SessionLostE
 from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server import Server
 from envwire.server._auth.scopes import Scope
-from envwire.server.cli._inspect.watching import pictures, rounds
+from envwire.server.cli._inspect.watch import first_round, pictures
 from tests.hosted_envs import Fault
 from tests.operations.watching import next_round, refused, watching
 from tests.secured import write_tokens
@@ -192,13 +192,11 @@ def test_output_of_processes_that_clients_share_is_for_admins(tmp_path: Path) ->
 
 def test_commands_watch(server: Server) -> None:
     env = RemoteEnv(server.target, PAINTED, render_mode="rgb_array")
-    watched = rounds("watch", server.target, 0.2)
-    (session,) = next(watched).sessions
+    (session,) = first_round(server.target).sessions
     env.reset(seed=1)
-    (changed,) = next(each for each in watched if each.sessions).sessions
+    (changed,) = first_round(server.target).sessions
     assert changed.requests > session.requests
-    shown = pictures("watch", server.target, session.session_id)
+    shown = pictures(server.target, session.session_id)
     assert next(each for each in shown if each.frame.width).frame.width == 214
-    for open_ in (watched, shown):
-        open_.close()
+    shown.close()
     env.close()

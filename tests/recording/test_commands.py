@@ -144,7 +144,7 @@ def test_errors_of_export_are_one_line(recorded: tuple[Path, Seen, Server], tmp_
     for arguments, says in (
         ((tmp_path / "other", "--csv", "x"), "is no recording"),
         ((tmp_path / "none", "--csv", "x"), "No such file"),
-        ((path, "--csv", tmp_path / "no" / "x"), "No such file"),
+        ((path, "--csv", tmp_path / "no" / "x"), "there is no directory"),
         ((path,), "say what to make"),
         ((path, path, "--gif", tmp_path / "x.gif"), "name one file"),
     ):

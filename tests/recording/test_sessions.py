@@ -158,7 +158,7 @@ def test_no_secret_reaches_the_disk(tmp_path: Path) -> None:
         identity = session.session.identity
         with grpc.insecure_channel(server.target) as channel:
             copy = pb.MakeRequest(request_id=name)
-            copy.copy_of.session_id, copy.copy_of.secret = identity
+            copy.copy_of.CopyFrom(identity)
             metadata = (("authorization", f"Bearer {tokens['alice']}"),)
             channel.unary_unary(f"{PATH}Make")(
                 copy.SerializeToString(), timeout=20, metadata=metadata
@@ -168,7 +168,7 @@ def test_no_secret_reaches_the_disk(tmp_path: Path) -> None:
             )
             foreign.step.action.int_value = 1
             replay = pb.ReplayRequest(sequence=2, requests=[foreign.SerializeToString()])
-            replay.header.session_id, replay.header.secret = identity
+            replay.header.CopyFrom(identity)
             channel.unary_unary(f"{PATH}Replay")(
                 replay.SerializeToString(), timeout=20, metadata=metadata
             )

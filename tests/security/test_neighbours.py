@@ -66,7 +66,8 @@ def make(shared: Server, tokens: dict[str, str]) -> Iterator[Any]:
 def test_a_session_is_its_owners(shared: Server, tokens: dict[str, str], make: Any) -> None:
     env = make("CartPole-v1")
     session: Any = env._handle.driver
-    name, own = session.session.identity
+    identity = session.session.identity
+    name, own = identity.session_id, identity.secret
     ca = certificates().path("ca").read_bytes()
     guesses = (b"", bytes(16), own[:-1], own + b"x")
     kinds = ("step", "reset", "close", "render", "renew_lease")

@@ -86,6 +86,23 @@ TEST(Spaces, LookIntoStackedSamplesAndGraphs) {
   EXPECT_FALSE(graphs.Contains(graph));
 }
 
+TEST(Values, AreRefusedWhereATextIsNotUtf8) {
+  for (const std::string text : {"", "a", "\xc3\xa4", "\xe2\x98\x83", "\xf0\x9f\x98\x80"}) {
+    EXPECT_EQ(DecodeValue(EncodeValue(text)).As<std::string>(), text);
+  }
+  // Latin-1, a lone surrogate, an overlong form, beyond Unicode, cut, nothing but a continuation
+  for (const char* text : {"\xe4", "\xed\xa0\x80", "\xc0\xaf", "\xf4\x90\x80\x80", "a\xe2\x98", "\x80"}) {
+    for (const Value& value : {Value(std::string(text)), Value(List{{std::string(text)}}), Value(Dict{{text, 1}})}) {
+      try {
+        EncodeValue(value);
+        ADD_FAILURE() << "sent";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.reason(), "UNSUPPORTED");
+      }
+    }
+  }
+}
+
 TEST(Spaces, InTwoPlacesAreOne) {
   const auto number = std::make_shared<const Space>(Discrete{3});
   v1::Space message;

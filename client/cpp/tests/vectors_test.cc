@@ -82,16 +82,10 @@ void Walk(pb::Message* message, const Visit& visit) {
 }
 
 // A space without what this library does not tell: generators, and whether a MultiBinary was made from one number.
-// Elements that a `fill` stands for are there one by one.
 v1::Space Plain(v1::Space space) {
   Walk(&space, [](pb::Message* part) {
     if (auto* inner = dynamic_cast<v1::Space*>(part)) inner->clear_np_random();
     if (auto* bits = dynamic_cast<v1::MultiBinarySpace*>(part)) bits->set_flat(false);
-    if (auto* tensor = dynamic_cast<v1::Tensor*>(part); tensor != nullptr && tensor->fill()) {
-      v1::Tensor copy = *tensor;
-      tensor->Clear();
-      internal::Encode(internal::Decode(&copy, {}), tensor);
-    }
   });
   return space;
 }

@@ -5,6 +5,8 @@ import { once } from "node:events";
 import { createConnection } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { HelloRequestSchema } from "../src/gen/envwire/v1/direct_pb.js";
 import { InteractRequestSchema, StepRequestSchema } from "../src/gen/envwire/v1/environment_pb.js";
@@ -237,4 +239,34 @@ test("requests that wait behind an answer are not served once their client is go
   socket.resetAndDestroy();
   await (await connect(large.target, { transport: "unary" }).make("Large-v0")).close();
   assert.ok(steps < 20, `${steps} steps`);
+});
+
+test("a session that ended keeps neither its environment nor its last answer", async () => {
+  const made: WeakRef<object>[] = [];
+  class Watched extends Counting {
+    constructor() {
+      super();
+      made.push(new WeakRef(this));
+    }
+    override reset(...given: Parameters<Counting["reset"]>) {
+      const start = super.reset(...given);
+      made.push(new WeakRef(start));
+      return start;
+    }
+  }
+  await using watched = await serve({ "Watched-v0": () => new Watched() }, { port: 0, maxLease: 0.1 });
+  const closed = await connect(watched.target).make("Watched-v0");
+  await closed.reset();
+  await closed.close();
+  const left = await connect(watched.target, { transport: "unary" }).make("Watched-v0");
+  left.raw.session.end(); // the keeper renews no longer
+  while ((await connect(watched.target).info()).activeSessions > 0) await sleep(20);
+  setFlagsFromString("--expose-gc");
+  await sleep(0);
+  runInNewContext("gc")();
+  assert.deepEqual(
+    made.map((each) => each.deref()),
+    [undefined, undefined, undefined],
+  );
+  await left.close();
 });

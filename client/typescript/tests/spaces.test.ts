@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { array, Graph, Scalar, type Space, spaces, tuple, type Value } from "../src/index.js";
+import type { BoxSpace } from "../src/gen/envwire/v1/spaces_pb.js";
+import { array, Graph, NdArray, Scalar, type Space, spaces, tuple, type Value } from "../src/index.js";
+import { Box } from "../src/spaces/arrays.js";
 import { decodeSpace } from "../src/spaces/decoding.js";
 import { encodeSpace } from "../src/spaces/encoding.js";
 
@@ -83,3 +85,19 @@ for (const [name, space, inside, outside] of CASES) {
     assert.deepEqual(encodeSpace(decodeSpace(message)), message);
   });
 }
+
+test("bounds that are the same everywhere are written once", () => {
+  const box = (space: Space) => encodeSpace(space).kind.value as BoxSpace;
+  const { low, high, boundedBelow } = box(spaces.box(0, 255, [210, 160, 3], "uint8"));
+  for (const bound of [low, high, boundedBelow])
+    assert.deepEqual([bound?.fill, bound?.data.length, bound?.shape], [true, 1, [210n, 160n, 3n]]);
+  assert.equal(box(spaces.box([0, 1], 2, [2])).low?.fill, false);
+});
+
+test("bounds of float16 are finite where their numbers are", () => {
+  const infinite = 0x7c00;
+  const [low, high] = [0, infinite].map((bits) => new NdArray("float16", [1], Uint16Array.of(bits)));
+  const box = encodeSpace(new Box(low as never, high as never)).kind.value as BoxSpace;
+  assert.deepEqual([...(box.boundedBelow?.data ?? [])], [1]);
+  assert.deepEqual([...(box.boundedAbove?.data ?? [])], [0]);
+});

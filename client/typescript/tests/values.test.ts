@@ -118,3 +118,17 @@ test("bytes that are no message are refused, whatever they are", () => {
   for (let length = 1; length < whole.length; length++)
     assert.throws(() => decodeValue(whole.subarray(0, length)), { name: "MalformedMessageError" });
 });
+
+const HALF = "a\ud83d";
+
+for (const value of [
+  HALF,
+  [HALF],
+  { [HALF]: 1 },
+  new TextStream(HALF),
+  new EnumMember("E", HALF),
+] as Value[]) {
+  test(`a lone surrogate is not sent as another character: ${value?.constructor.name}`, () => {
+    assert.throws(() => encodeValue(value, "action"), /action.* is a text with a lone surrogate/);
+  });
+}

@@ -2,7 +2,7 @@
 
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.errors.exceptions import exception_from_fault, fault_from_exception
-from envwire.codec.errors.faults import FAULTS, Fault, FaultError, Reason, RemoteExceptionInfo
+from envwire.codec.errors.faults import FaultError, Reason, RemoteExceptionInfo
 from envwire.codec.errors.statuses import decode_fault, encode_fault
 from envwire.codec.errors.warnings import decode_warnings, encode_warnings
 from envwire.codec.family import Family, envwire_family, gymnasium_family
@@ -24,10 +24,8 @@ from envwire.codec.values.encoding import (
 from envwire.codec.values.opaque import Opaque
 
 __all__ = [
-    "FAULTS",
     "CodecError",
     "Family",
-    "Fault",
     "FaultError",
     "Opaque",
     "Reason",

@@ -24,7 +24,6 @@ class Family:
 
     Attributes:
         name: "envwire" or "gymnasium".
-        Env: Its environment class.
         Wrapper: Its wrapper class.
         spaces: Its module of spaces.
         error: Its module of exceptions.
@@ -36,7 +35,6 @@ class Family:
     """
 
     name: str
-    Env: type[Any]
     Wrapper: type[Any]
     spaces: ModuleType
     error: ModuleType
@@ -91,7 +89,6 @@ def _collect(name: str) -> Family:
     )
     return Family(
         name=name,
-        Env=core.Env,
         Wrapper=core.Wrapper,
         spaces=spaces,
         error=error,

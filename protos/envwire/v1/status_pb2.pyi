@@ -42,7 +42,7 @@ class ErrorStatus(google.protobuf.message.Message):
     """What was wrong, what was expected and what to do, in English."""
     @property
     def details(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[google.protobuf.any_pb2.Any]:
-        """ErrorInfo, then DebugInfo, RetryInfo, RemoteException and each Warning of a failed Make where they apply."""
+        """ErrorInfo, then DebugInfo, RetryInfo, RemoteException and each Warning of the failed request where they apply."""
 
     def __init__(
         self,

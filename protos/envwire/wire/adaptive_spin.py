@@ -73,5 +73,5 @@ class AdaptiveSpin:
         return self._clock() - self._begun < _MOMENT
 
     def woke(self) -> None:
-        """Ends a wait."""
+        """Ends a wait for which `poll` returned nothing; one for which it did was short."""
         self._short = not self._alone and self._clock() - self._begun < _MOMENT

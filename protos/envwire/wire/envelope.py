@@ -149,7 +149,7 @@ def with_header(request: bytes, header: bytes) -> bytes:
     """
     if not header:
         return request
-    _, index = read_varint(request, 0)
+    index = 1 if request[0] < 0x80 else read_varint(request, 0)[1]
     _, start = read_varint(request, index)
     size = varint(len(header) + len(request) - start)
     return b"".join((request[:index], size, header, request[start:]))

@@ -91,6 +91,8 @@ def _end_of(raw: bytes, kind: int, start: int) -> int:
 
 def content_start(raw: bytes) -> int:
     """Returns where the embedded message begins; 0 unless it is the only field. The tag has to take one byte."""
+    if len(raw) > 1 and raw[1] < 0x80:  # most steps
+        return 2 if raw[1] + 2 == len(raw) else 0
     length, start = read_varint(raw, 1)
     return start if start + length == len(raw) else 0
 

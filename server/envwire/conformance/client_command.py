@@ -8,8 +8,19 @@ from typing import Annotated
 
 import typer
 
-from envwire.conformance.command import USAGE, report_results, stop
+from envwire.conformance.command import USAGE, Json, JUnit, report_results, stop
 from envwire.conformance.patterns import fits
+
+_NAME = "conformance-client"
+_TRANSPORTS = ("unary", "stream", "direct")
+
+
+def _checked_transports(text: str) -> str:
+    if unknown := set(text.split(",")) - set(_TRANSPORTS):
+        raise typer.BadParameter(
+            f"{', '.join(sorted(unknown))}; choose of {', '.join(_TRANSPORTS)}"
+        )
+    return text
 
 
 def conformance_client(
@@ -17,8 +28,9 @@ def conformance_client(
         list[str] | None, typer.Argument(help="-- and the driver's command line.")
     ] = None,
     transport: Annotated[
-        str, typer.Option(help="Transports, separated by commas.")
-    ] = "unary,stream,direct",
+        str,
+        typer.Option(help="Transports, separated by commas.", callback=_checked_transports),
+    ] = ",".join(_TRANSPORTS),
     run: Annotated[list[str] | None, typer.Option(help="Play those only that fit; repeat.")] = None,
     skip: Annotated[
         list[str] | None, typer.Option(help="Leave out those that fit; repeat.")
@@ -27,8 +39,8 @@ def conformance_client(
         Path | None,
         typer.Option(help="File of scenarios that are known to fail, a pattern a line."),
     ] = None,
-    junit: Annotated[Path | None, typer.Option(help="Write JUnit's XML to this file.")] = None,
-    as_json: Annotated[Path | None, typer.Option("--json", help="Write JSON to this file.")] = None,
+    junit: JUnit = None,
+    as_json: Json = None,
     show: Annotated[
         bool, typer.Option("--list", help="Print the scenarios, and play none.")
     ] = False,
@@ -55,9 +67,11 @@ def conformance_client(
         typer.echo("\n".join(listing(chosen)))
         return
     if not command:
-        stop("name the driver: envwire conformance-client -- ./driver", USAGE)
+        stop(_NAME, "name the driver: envwire conformance-client -- ./driver", USAGE)
+    if not chosen:
+        stop(_NAME, "no scenario fits; `envwire conformance-client --list` names them", USAGE)
     try:
         known = tuple(read_patterns(known_failing))
     except OSError as error:
-        stop(str(error), USAGE)
-    sys.exit(report_results(ClientRunner(command, chosen, known).results(), junit, as_json))
+        stop(_NAME, error, USAGE)
+    sys.exit(report_results(_NAME, ClientRunner(command, chosen, known).results(), junit, as_json))

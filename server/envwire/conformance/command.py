@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -15,10 +16,34 @@ if TYPE_CHECKING:
 
 #: Exit statuses beside 0, conforms.
 BROKEN, USAGE, UNREACHABLE = 1, 2, 3
+_TARGET = re.compile(r".+:\d+|[a-z-]+:.+")
+
+
+def _checked_target(target: str) -> str:
+    if target and not _TARGET.fullmatch(target):
+        raise typer.BadParameter(f"{target!r} has no port; write HOST:PORT, localhost:50051")
+    return target
+
+
+def _checked_output(path: Path | None) -> Path | None:
+    if path is not None and not path.parent.is_dir():
+        raise typer.BadParameter(f"there is no directory {path.parent}")
+    return path
+
+
+JUnit = Annotated[
+    Path | None, typer.Option(help="Write JUnit's XML to this file.", callback=_checked_output)
+]
+Json = Annotated[
+    Path | None, typer.Option("--json", help="Write JSON to this file.", callback=_checked_output)
+]
 
 
 def conformance(
-    target: Annotated[str, typer.Argument(help="HOST:PORT of the server.")] = "",
+    target: Annotated[
+        str,
+        typer.Argument(metavar="TARGET", help="HOST:PORT of the server.", callback=_checked_target),
+    ] = "",
     env: Annotated[
         str, typer.Option(help="Environment to use in place of Conformance/Counter-v0.")
     ] = "",
@@ -37,8 +62,8 @@ def conformance(
     known_failing: Annotated[
         Path | None, typer.Option(help="File of checks that are known to fail, a pattern a line.")
     ] = None,
-    junit: Annotated[Path | None, typer.Option(help="Write JUnit's XML to this file.")] = None,
-    as_json: Annotated[Path | None, typer.Option("--json", help="Write JSON to this file.")] = None,
+    junit: JUnit = None,
+    as_json: Json = None,
     show: Annotated[
         bool, typer.Option("--list", help="Print the checks, and check nothing.")
     ] = False,
@@ -58,8 +83,10 @@ def conformance(
         typer.echo("\n".join(listing(runner.selection.checks())))
         return
     if not target:
-        stop("name a TARGET, HOST:PORT of a server", USAGE)
-    sys.exit(report_results(runner.results(), junit, as_json))
+        stop("conformance", "name a TARGET, HOST:PORT of a server", USAGE)
+    if not any(runner.selection.checks()):
+        stop("conformance", "no check fits; `envwire conformance --list` names them", USAGE)
+    sys.exit(report_results("conformance", runner.results(), junit, as_json))
 
 
 def _runner(
@@ -81,10 +108,11 @@ def _runner(
         given = read_configuration(config, target)
         known = (*given.known_failing, *read_patterns(known_failing))
     except (OSError, ValueError) as error:
-        stop(str(error), USAGE)
+        stop("conformance", error, USAGE)
     profiles = tuple(one for one in profile.split(",") if one) or given.profiles
     if unknown := set(profiles) - PROFILES.keys():
-        stop(f"no profile {', '.join(sorted(unknown))}; there are {', '.join(PROFILES)}", USAGE)
+        unknown_names = ", ".join(sorted(unknown))
+        stop("conformance", f"no profile {unknown_names}; there are {', '.join(PROFILES)}", USAGE)
     return Runner(
         given.access,
         Selection(profiles, tuple(run or ()), (*given.skip, *(skip or ()))),
@@ -95,8 +123,10 @@ def _runner(
     )
 
 
-def report_results(results: Iterator[Result], junit: Path | None, as_json: Path | None) -> int:
-    """Prints results and writes them to files, and returns the exit status."""
+def report_results(
+    command: str, results: Iterator[Result], junit: Path | None, as_json: Path | None
+) -> int:
+    """Prints the results of a command and writes them to files, and returns the exit status."""
     from envwire.conformance.outcomes import UnreachableError
     from envwire.conformance.report import Counts, badge, json_text, junit_text, line, needs
 
@@ -107,7 +137,7 @@ def report_results(results: Iterator[Result], junit: Path | None, as_json: Path 
             counts.add(result)
             kept.append(result)
     except UnreachableError as error:
-        stop(str(error), UNREACHABLE)
+        stop(command, error, UNREACHABLE)
     for path, text in ((junit, junit_text), (as_json, json_text)):
         if path is not None:
             path.write_text(text(kept), encoding="utf-8")
@@ -115,7 +145,7 @@ def report_results(results: Iterator[Result], junit: Path | None, as_json: Path 
     return BROKEN if counts.broken or counts.missing or not kept else 0
 
 
-def stop(text: str, status: int) -> NoReturn:
-    """Ends the command with a message."""
-    typer.echo(f"envwire conformance: {text}", err=True)
+def stop(command: str, text: object, status: int) -> NoReturn:
+    """Ends a command with a message."""
+    typer.echo(f"envwire {command}: {text}", err=True)
     sys.exit(status)

@@ -11,14 +11,7 @@ from functools import cache
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, duration_pb2, json_format
 from google.protobuf.message import Message
 
-from envwire.v1 import (
-    direct_pb2,
-    environment_pb2,
-    spaces_pb2,
-    specs_pb2,
-    status_pb2,
-    values_pb2,
-)
+from envwire.v1 import direct_pb2, environment_pb2, spaces_pb2, specs_pb2, status_pb2, values_pb2
 
 _FILES = (
     any_pb2,

@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 from envwire.server._settings.group_tables import check_group, own_defaults
 from envwire.server._settings.listening import Listening, check_listening
@@ -114,11 +114,7 @@ class ServerConfig(
 
 def freeze_lists(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the fields with lists, sets and similar iterables as tuples; strings and tables stay as they are."""
-    return {name: _frozen(value) for name, value in fields.items()}
-
-
-def _frozen(value: object) -> object:
-    return tuple(cast("Iterable[object]", value)) if _is_list(value) else value
+    return {name: tuple(value) if _is_list(value) else value for name, value in fields.items()}
 
 
 def _is_list(value: object) -> bool:

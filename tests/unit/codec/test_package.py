@@ -26,7 +26,7 @@ from envwire.codec.values import tensors
 from envwire.v1 import environment_pb2, spaces_pb2, values_pb2
 
 NAMES = """
-    CodecError FAULTS Family Fault FaultError Opaque Reason RemoteExceptionInfo
+    CodecError Family FaultError Opaque Reason RemoteExceptionInfo
     decode_env_spec decode_fault decode_mapping decode_random_state decode_space decode_value
     decode_values decode_warnings encode_env_spec encode_fault encode_mapping encode_random_state
     encode_space encode_value encode_values encode_warnings envwire_family exception_from_fault
@@ -70,7 +70,7 @@ def test_every_kind_of_the_contract_has_a_row() -> None:
     ("family", "root"), [(envwire_family(), envwire.envs), (gymnasium_family(), gymnasium)]
 )
 def test_families(family: Family, root: object) -> None:
-    for name in ("Env", "Wrapper", "spaces", "error"):
+    for name in ("Wrapper", "spaces", "error"):
         assert getattr(family, name) is getattr(root, name)
     assert family.GraphInstance is family.spaces.GraphInstance
     assert family.EnvSpec is type(root.spec("CartPole-v1"))

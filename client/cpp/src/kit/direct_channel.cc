@@ -12,12 +12,18 @@ namespace envwire::internal {
 namespace {
 
 constexpr std::size_t kMostHelloBytes = 1024;
-constexpr std::size_t kMostMakeBytes = std::size_t{1} << 20U;
+constexpr std::chrono::seconds kMake{5};
 // A client that reads nothing for so long while it is answered loses the channel.
 constexpr std::chrono::seconds kWrite{30};
+
 // What comes behind a refused hello is thrown away, so that the client gets the error.
-constexpr std::chrono::seconds kRefused{1};
-constexpr std::size_t kRefusedBytes = std::size_t{1} << 20U;
+struct Discarded {
+  std::size_t bytes;
+  std::chrono::seconds time;
+};
+constexpr Discarded kOfStrangers{std::size_t{1} << 20U, std::chrono::seconds{1}};
+// Behind a `make` that was let in.
+constexpr Discarded kOfClients{std::size_t{1} << 26U, std::chrono::seconds{5}};
 constexpr std::chrono::hours kIdle{24 * 365};
 
 void Send(Socket& socket, const v1::HelloResponse& response) {
@@ -33,13 +39,13 @@ void Welcome(Socket& socket, std::size_t max_message_bytes) {
   Send(socket, response);
 }
 
-void Refuse(Socket& socket, const std::exception& thrown) {
+void Refuse(Socket& socket, const std::exception& thrown, const Discarded& discarded) {
   v1::HelloResponse response;
   *response.mutable_error() = StatusOf(thrown);
   Send(socket, response);
   std::string rest(1U << 16U, '\0');
-  const Clock::time_point deadline = Clock::now() + kRefused;
-  for (std::size_t read = 0; read < kRefusedBytes;) read += socket.Read(rest.data(), rest.size(), deadline);
+  const Clock::time_point deadline = Clock::now() + discarded.time;
+  for (std::size_t read = 0; read < discarded.bytes;) read += socket.Read(rest.data(), rest.size(), deadline);
 }
 
 v1::HelloRequest ReadHello(FrameReader& reader, Clock::time_point deadline) {
@@ -55,18 +61,23 @@ v1::HelloRequest ReadHello(FrameReader& reader, Clock::time_point deadline) {
   return hello;
 }
 
-// Makes a session for a client that shows the token, and tells it.
-SessionPtr MakeHere(Service& service, Socket& socket, FrameReader& reader, const std::string& token,
-                    const ServeOptions& options) {
-  if (!options.token.empty() && !SameSecret(token, options.token)) {
-    throw Error("UNAUTHENTICATED", "this server asks for a token");
-  }
-  const Clock::time_point deadline = Clock::now() + kWrite;
+void CheckToken(const std::string& token, const ServeOptions& options) {
+  if (options.token.empty() || SameSecret(token, options.token)) return;
+  throw Error("UNAUTHENTICATED", "this server asks for a token");
+}
+
+// Makes a session, and tells its client; `heard` is called when the request is there.
+SessionPtr MakeHere(Service& service, Socket& socket, FrameReader& reader, const ServeOptions& options,
+                    const std::function<void()>& heard) {
+  const Clock::time_point deadline = Clock::now() + kMake;
   const FrameReader::Header header = reader.ReadHeader(deadline);
-  if (header.message > kMostMakeBytes) throw Error("MESSAGE_TOO_LARGE", "a Make has at most 1 MiB");
+  if (header.message > options.max_message_bytes || header.attachments > 0) {
+    throw Error("MALFORMED_REQUEST", "a MakeRequest is larger than the server takes, or has attachments");
+  }
+  const std::string_view request = reader.Read(header.message, deadline);
+  heard();
   SessionPtr session;
-  const ReplyPtr reply =
-      service.maker().Make(reader.Read(header.message, deadline), [&](const SessionPtr& made) { session = made; });
+  const ReplyPtr reply = service.maker().Make(request, [&](const SessionPtr& made) { session = made; });
   v1::HelloResponse response;
   const std::string_view body = reply->body();
   response.mutable_made()->ParseFromArray(body.data(), static_cast<int>(body.size()));
@@ -113,18 +124,23 @@ void ServeChannel(Service& service, const std::shared_ptr<Socket>& socket, Clock
   FrameReader reader(*socket, std::numeric_limits<std::size_t>::max());
   if (reader.Read(sizeof(kPreamble), hello_deadline) != std::string_view(kPreamble, sizeof(kPreamble))) return;
   SessionPtr session;
+  Discarded discarded = kOfStrangers;
   try {
     const v1::HelloRequest hello = ReadHello(reader, hello_deadline);
-    heard();
-    session = hello.has_make() ? MakeHere(service, *socket, reader, hello.make().token(), options)
-                               : service.sessions().FindLive(hello.header());
+    if (hello.has_make()) {
+      CheckToken(hello.make().token(), options);
+      discarded = kOfClients;
+      session = MakeHere(service, *socket, reader, options, heard);
+    } else {
+      session = service.sessions().FindLive(hello.header());
+    }
   } catch (const Error& error) {
     if (error.reason() == "UNAVAILABLE" || error.reason() == "DEADLINE_EXCEEDED") throw;
-    heard();
-    return Refuse(*socket, error);
+    return Refuse(*socket, error, discarded);
   } catch (const std::exception& raised) {  // by an environment that is being made
-    return Refuse(*socket, raised);
+    return Refuse(*socket, raised, discarded);
   }
+  heard();
   const Hold hold(session);
   session->TakeChannel([open = std::weak_ptr<Socket>(socket)] {  // a session that ended shall hold no descriptor
     if (const std::shared_ptr<Socket> earlier = open.lock()) earlier->Shutdown();

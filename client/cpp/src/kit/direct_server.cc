@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cerrno>
+#include <system_error>
 
 #include "kit/direct_channel.h"
 #include "kit/listeners.h"
@@ -17,6 +18,10 @@ namespace {
 constexpr std::chrono::seconds kHello{5};
 constexpr int kMostSilent = 256;
 constexpr std::size_t kNameBytes = 16;
+constexpr int kPauseMilliseconds = 200;
+
+// Whether the system is out of files or memory for now.
+bool HasNoRoom(int error) { return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM; }
 
 }  // namespace
 
@@ -61,12 +66,25 @@ void DirectServer::Accept() {
 
 void DirectServer::AcceptFrom(int listener, bool is_tcp) {
   Descriptor fd(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (fd.get() < 0 || silent_ >= kMostSilent) return;
-  ++silent_;
+  if (fd.get() < 0) return HasNoRoom(errno) ? Pause() : void();
+  if (silent_ >= kMostSilent) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   Connection* connection = &connections_.emplace_back();
-  connection->thread =
-      std::thread([this, connection, is_tcp, raw = fd.Release()] { Serve(connection, Descriptor(raw), is_tcp); });
+  ++silent_;
+  try {
+    connection->thread =
+        std::thread([this, connection, is_tcp, raw = fd.get()] { Serve(connection, Descriptor(raw), is_tcp); });
+    fd.Release();
+  } catch (const std::system_error&) {  // the system has no thread left for this one
+    --silent_;
+    connections_.pop_back();
+  }
+}
+
+// A connection that cannot be accepted would be reported over and over.
+void DirectServer::Pause() {
+  pollfd wake{wake_.get(), POLLIN, 0};
+  poll(&wake, 1, kPauseMilliseconds);
 }
 
 void DirectServer::Serve(Connection* connection, Descriptor fd, bool is_tcp) {

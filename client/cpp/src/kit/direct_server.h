@@ -33,6 +33,7 @@ class DirectServer {
 
   void Accept();
   void AcceptFrom(int listener, bool is_tcp);
+  void Pause();
   void Serve(Connection* connection, Descriptor fd, bool is_tcp);
   std::shared_ptr<Socket> Opened(Descriptor fd, bool is_tcp, Clock::time_point deadline) const;
   // Notes the socket of a connection. Throws Error (DRAINING) when this server is ending.
@@ -46,7 +47,7 @@ class DirectServer {
   Descriptor tcp_;
   Descriptor unix_;
   Descriptor wake_;
-  std::atomic<int> silent_{0};  // connections that have not finished their hello
+  std::atomic<int> silent_{0};  // connections that have not said whose they are, or were refused
   std::mutex mutex_;
   bool ending_ = false;
   std::list<Connection> connections_;

@@ -15,7 +15,8 @@
 namespace envwire::internal {
 namespace {
 
-constexpr int kWaiting = 128;
+// Beyond so many that were not accepted yet, connecting to a Unix socket fails.
+constexpr int kWaiting = 512;
 
 Descriptor Listen(Descriptor fd, const sockaddr* address, socklen_t length, const std::string& what) {
   if (bind(fd.get(), address, length) != 0 || listen(fd.get(), kWaiting) != 0) {

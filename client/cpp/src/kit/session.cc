@@ -9,6 +9,8 @@ namespace {
 
 // Requests that wait behind the one that is served: each holds a thread.
 constexpr int kMostWaiting = 64;
+// The memory of an answer is used again up to here.
+constexpr std::size_t kMostUsedAgain = std::size_t{1} << 20U;
 
 // Counts one that uses something, as long as it lives.
 class Counted {
@@ -98,7 +100,9 @@ ReplyPtr Session::Served(const RequestView& request) {
     } else {
       ServeInto(request, &answer_);
     }
-    return std::make_shared<Reply>(answer_);
+    auto reply = std::make_shared<Reply>(answer_);
+    if (reply->frame().size() > kMostUsedAgain) answer_ = v1::InteractResponse();
+    return reply;
   } catch (const std::exception& thrown) {
     return ErrorReply(thrown, request.kind);
   }

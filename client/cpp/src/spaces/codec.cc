@@ -1,6 +1,7 @@
 #include "spaces/codec.h"
 
 #include <cmath>
+#include <cstring>
 #include <map>
 
 #include "envwire/error.hpp"
@@ -16,6 +17,18 @@ NdArray Finite(const NdArray& array) {
   return NdArray(DType::kBool, array.shape(), std::move(marks));
 }
 
+// Writes one element in place of many where all have the same bytes, as the bounds of an image's box have.
+void EncodeUniform(const NdArray& array, v1::Tensor* message) {
+  const std::size_t size = array.size();
+  const std::size_t item = size > 0 ? array.byte_size() / size : 0;
+  if (size < 2 || std::memcmp(array.bytes(), array.bytes() + item, array.byte_size() - item) != 0) {
+    return Encode(array, message);
+  }
+  Encode(NdArray(array.dtype(), {}, std::string(array.bytes(), item)), message);
+  for (const std::size_t length : array.shape()) message->add_shape(length);
+  message->set_fill(true);
+}
+
 // Spaces that were written, with their numbers in the order in which they ended.
 using Ended = std::map<const Space*, std::uint32_t>;
 
@@ -27,10 +40,10 @@ struct Encoder {
 
   void operator()(const Box& box) const {
     v1::BoxSpace* out = message->mutable_box();
-    Encode(box.low, out->mutable_low());
-    Encode(box.high, out->mutable_high());
-    Encode(box.bounded_below.value_or(Finite(box.low)), out->mutable_bounded_below());
-    Encode(box.bounded_above.value_or(Finite(box.high)), out->mutable_bounded_above());
+    EncodeUniform(box.low, out->mutable_low());
+    EncodeUniform(box.high, out->mutable_high());
+    EncodeUniform(box.bounded_below.value_or(Finite(box.low)), out->mutable_bounded_below());
+    EncodeUniform(box.bounded_above.value_or(Finite(box.high)), out->mutable_bounded_above());
   }
   void operator()(const Discrete& space) const {
     v1::DiscreteSpace* out = message->mutable_discrete();
@@ -43,8 +56,8 @@ struct Encoder {
     message->mutable_multi_binary()->set_flat(false);
   }
   void operator()(const MultiDiscrete& space) const {
-    Encode(space.nvec, message->mutable_multi_discrete()->mutable_nvec());
-    Encode(space.start, message->mutable_multi_discrete()->mutable_start());
+    EncodeUniform(space.nvec, message->mutable_multi_discrete()->mutable_nvec());
+    EncodeUniform(space.start, message->mutable_multi_discrete()->mutable_start());
   }
   void operator()(const TextSpace& space) const {
     message->mutable_text()->set_min_length(space.min_length);

@@ -9,26 +9,33 @@ namespace envwire::internal {
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{64} * 1024;
+// Memory that one message needed is used again up to here.
+constexpr std::size_t kMostKeptBytes = std::size_t{1} << 20U;
 
 }  // namespace
 
 FrameReader::FrameReader(Socket& socket, std::size_t limit)
     : socket_(socket), limit_(limit), buffer_(kBufferBytes, '\0') {}
 
-// Has at least `bytes` bytes in the buffer.
+// Has at least `bytes` bytes in the buffer. It grows with what arrives: a peer may announce much and send nothing.
 void FrameReader::Fill(std::size_t bytes, Clock::time_point deadline) {
   if (buffer_.size() - begin_ < bytes) {
     std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_),
               buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());
     end_ -= begin_;
     begin_ = 0;
-    if (buffer_.size() < bytes) buffer_.resize(bytes);
   }
-  while (end_ - begin_ < bytes) end_ += socket_.Read(&buffer_[end_], buffer_.size() - end_, deadline);
+  while (end_ - begin_ < bytes) {
+    if (end_ == buffer_.size()) buffer_.resize(std::min(bytes, 2 * buffer_.size()));
+    end_ += socket_.Read(&buffer_[end_], buffer_.size() - end_, deadline);
+  }
 }
 
 FrameReader::Header FrameReader::ReadHeader(Clock::time_point deadline) {
-  if (begin_ == end_) begin_ = end_ = 0;
+  if (begin_ == end_) {
+    begin_ = end_ = 0;
+    if (buffer_.size() > kMostKeptBytes) std::string(kBufferBytes, '\0').swap(buffer_);
+  }
   const char* at = Read(kFrameHeaderBytes, deadline).data();
   const Header header{GetNumber<std::uint32_t>(at), GetNumber<std::uint32_t>(at + 4), GetNumber<std::uint64_t>(at + 8)};
   if (header.slot != 0 || header.attachments > limit_ || header.message > limit_ - header.attachments) {

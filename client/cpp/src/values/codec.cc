@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "envwire/error.hpp"
+#include "values/utf8.h"
 
 namespace envwire::internal {
 namespace {
@@ -48,7 +49,7 @@ struct Encoder {
   void operator()(std::int64_t value) const { message->set_int_value(value); }
   void operator()(const BigInt& value) const { message->set_big_int_value(value.bytes); }
   void operator()(double value) const { message->set_float_value(value); }
-  void operator()(const std::string& value) const { message->set_string_value(value); }
+  void operator()(const std::string& value) const { message->set_string_value(CheckedText(value)); }
   void operator()(const Bytes& value) const { message->set_bytes_value(value.data); }
   void operator()(const NdArray& value) const { Encode(value, message->mutable_array()); }
   void operator()(const Scalar& value) const { Encode(value.number, message->mutable_scalar()); }
@@ -71,13 +72,13 @@ struct Encoder {
     EncodeOptional(value.edge_links, &v1::GraphValue::mutable_edge_links, graph);
   }
   void operator()(const EnumMember& value) const {
-    message->mutable_enum_member()->set_enumeration(value.enumeration);
-    message->mutable_enum_member()->set_member(value.member);
+    message->mutable_enum_member()->set_enumeration(CheckedText(value.enumeration));
+    message->mutable_enum_member()->set_member(CheckedText(value.member));
   }
-  void operator()(const TextStream& value) const { message->set_text_stream(value.text); }
+  void operator()(const TextStream& value) const { message->set_text_stream(CheckedText(value.text)); }
   void operator()(const Opaque& value) const {
-    message->mutable_opaque()->set_type_name(value.type_name);
-    message->mutable_opaque()->set_text(value.text);
+    message->mutable_opaque()->set_type_name(CheckedText(value.type_name));
+    message->mutable_opaque()->set_text(CheckedText(value.text));
   }
 };
 
@@ -130,7 +131,7 @@ void Encode(const Dict& dict, v1::ValueMap* message) {
   for (const auto& [key, value] : dict.entries()) {
     v1::ValueEntry* entry = message->add_entries();
     if (const auto* name = key.If<std::string>()) {
-      entry->set_name(*name);
+      entry->set_name(CheckedText(*name));
     } else {
       Encode(key, entry->mutable_other());
     }

@@ -85,16 +85,12 @@ class Credentials:
         Raises:
             InvalidRequestError: There is a token, no TLS, and `target` is not on this machine.
         """
-        if (
-            self.token is not None
-            and not self.secure
-            and not self.insecure
-            and not is_local(target)
-        ):
-            raise InvalidRequestError(
-                f"refusing to send a token to {target} without TLS: anyone on the way could read and use it. Give "
-                "Credentials(ca=...) or set ENVWIRE_CA, or say Credentials(insecure=True) when the network is trusted"
-            )
+        if self.token is None or self.secure or self.insecure or is_local(target):
+            return
+        raise InvalidRequestError(
+            f"refusing to send a token to {target} without TLS: anyone on the way could read and use it. Give "
+            "Credentials(ca=...) or set ENVWIRE_CA, or say Credentials(insecure=True) when the network is trusted"
+        )
 
     def pem(self, name: str) -> bytes | None:
         """Returns the content of "ca", "cert" or "key"; None if it is not given.

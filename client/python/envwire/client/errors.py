@@ -34,15 +34,18 @@ class RemoteError(Exception):
         metadata: Details by name, as the server sent them.
         output: The last lines that the environment's process printed, if it was lost.
         retry_after: Seconds to wait before trying again, if the server gave them.
+        advice: The end of the message, if it says what only a program can do; `envwire` leaves it out.
     """
 
     reason: str = ""
     metadata: Mapping[str, str]
     output: str = ""
     retry_after: float | None = None
+    advice: str = ""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, advice: str = "") -> None:
+        super().__init__(message + advice)
+        self.advice = advice
         self.metadata = {}
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 
 from envwire.client._session.stats import ConnectionStats
-from envwire.client._vector.batching.rows import Infos, rows
+from envwire.client._vector.batching.infos import Infos, rows
 from envwire.client.errors import InvalidRequestError
 from envwire.client.gymnasium import RemoteVectorEnv
 

@@ -1,6 +1,5 @@
 /** The service over gRPC: unary calls and the stream, as bytes. */
 
-import { timingSafeEqual } from "node:crypto";
 import { fromBinary } from "@bufbuild/protobuf";
 import {
   Metadata,
@@ -17,11 +16,12 @@ import { ErrorStatusSchema } from "../gen/envwire/v1/status_pb.js";
 import { fromBuffer, toBuffer } from "../transports/grpc_client.js";
 import { type Answer, unwrap, wrap } from "../wire/envelope.js";
 import { KINDS, type Kind, SERVICE } from "../wire/kinds.js";
-import { errorAnswer, Fault } from "./faults.js";
+import { errorAnswer, Fault, faultOf } from "./faults.js";
 import { HEALTH_SERVICE, Health } from "./health.js";
 import type { ServeOptions, Settings } from "./options.js";
 import type { Service } from "./service.js";
 import type { Session } from "./session.js";
+import { checkToken } from "./token.js";
 
 type Bytes = Uint8Array;
 const NO_HEADER = new Uint8Array(0);
@@ -123,11 +123,12 @@ export class GrpcServer {
   /** Returns why a call is not let in. */
   #refusal(metadata: Metadata): Answer | undefined {
     const { token } = this.settings;
-    if (token === undefined) return undefined;
-    const shown = Buffer.from(String(metadata.get("authorization")[0] ?? ""));
-    const expected = Buffer.from(`Bearer ${token}`);
-    if (shown.length === expected.length && timingSafeEqual(shown, expected)) return undefined;
-    return errorAnswer(new Fault("UNAUTHENTICATED", "this server asks for a token"));
+    try {
+      checkToken(String(metadata.get("authorization")[0] ?? ""), token && `Bearer ${token}`);
+      return undefined;
+    } catch (thrown) {
+      return errorAnswer(faultOf(thrown));
+    }
   }
 }
 

@@ -80,7 +80,13 @@ export class Service {
     const { settings, incarnation, draining } = this;
     return message(GetServerInfoResponseSchema, {
       version: VERSION,
-      capabilities: ["interact", "replay", "save_state", "vector", ...(settings.direct ? ["direct"] : [])],
+      capabilities: [
+        "interact",
+        "replay",
+        "save_state",
+        "vector",
+        ...(settings.direct ? ["direct", "make"] : []),
+      ],
       maxSessions: settings.maxSessions,
       activeSessions: this.sessions.size,
       incarnation,

@@ -36,28 +36,39 @@ export class Session {
   #last = 0;
   #kept: Kept | undefined;
   #holders = 0;
-  #serving = 0;
+  #running = 0;
   #usedAt: number;
-  readonly #replaying: Replaying;
+  /** What is served; nothing of it stays when the session is no more, which is remembered for long. */
+  #life: { readonly hosted: Hosted; readonly replaying: Replaying } | undefined;
 
   /**
    * @param lease Milliseconds.
    * @param stepTimeout Milliseconds that a request may take, as far as it waits; nothing stops one that computes.
    * @param now Monotonic time in milliseconds.
-   * @param onEnd Called once, when the session is no more.
+   * @param onEnd Called once, when the session is no more, with what was hosted.
    */
   constructor(
     readonly id: string,
     readonly secret: Uint8Array,
-    readonly hosted: Hosted,
+    hosted: Hosted,
     readonly lease: number,
     readonly stepTimeout: number,
     readonly maxMessageBytes: number,
     readonly now: () => number,
-    readonly onEnd: (session: Session) => void,
+    readonly onEnd: (session: Session, hosted: Hosted) => void,
   ) {
     this.#usedAt = now();
-    this.#replaying = new Replaying(hosted, (request) => this.#answerTo(request), now);
+    this.#life = { hosted, replaying: new Replaying(hosted, (request) => this.#answerTo(request), now) };
+  }
+
+  /** @throws Fault The session is no more. */
+  get hosted(): Hosted {
+    return this.#living().hosted;
+  }
+
+  #living() {
+    if (this.#life === undefined) throw endFault(this.ended ?? "SESSION_CLOSED");
+    return this.#life;
   }
 
   /** Serves a request, whose header was taken out. */
@@ -76,7 +87,7 @@ export class Session {
     }
     const before = this.#kept?.answer;
     const answer =
-      before instanceof Promise ? before.then(() => this.#served(request)) : this.#served(request);
+      before instanceof Promise ? before.then(() => this.#serveNext(request)) : this.#serveNext(request);
     this.#keep(request, answer);
     return answer;
   }
@@ -108,16 +119,16 @@ export class Session {
     return errorAnswer(new Fault("SEQUENCE_GAP", message, { expected: String(expected) }));
   }
 
-  #served(request: Request): Answer | Promise<Answer> {
+  #serveNext(request: Request): Answer | Promise<Answer> {
     const { kind } = request;
     this.requests += 1;
     const answer = this.#answerTo(request);
     if (!(answer instanceof Promise)) return this.#finished(kind, answer);
-    this.#serving += 1;
+    this.#running += 1;
     return this.#inTime(answer)
       .catch(failed)
       .then((settled) => {
-        this.#serving -= 1;
+        this.#running -= 1;
         return this.#finished(kind, settled);
       });
   }
@@ -125,7 +136,8 @@ export class Session {
   /** Serves a request whatever its number. */
   #answerTo({ kind, body }: Request): Answer | Promise<Answer> {
     try {
-      const answer = kind === "replay" ? this.#replaying.apply(body) : this.hosted.serve(kind, body);
+      const { hosted, replaying } = this.#living();
+      const answer = kind === "replay" ? replaying.apply(body) : hosted.serve(kind, body);
       if (!(answer instanceof Promise)) return this.#answer(kind, answer);
       return answer.then((settled) => this.#answer(kind, settled)).catch(failed);
     } catch (thrown) {
@@ -173,13 +185,15 @@ export class Session {
   }
 
   get expired(): boolean {
-    return this.#holders === 0 && this.#serving === 0 && this.now() - this.#usedAt > this.lease;
+    return this.#holders === 0 && this.#running === 0 && this.now() - this.#usedAt > this.lease;
   }
 
   /** Ends the session; only the first reason counts. */
   end(reason: EndReason): void {
-    if (this.ended !== undefined) return;
+    if (this.#life === undefined) return;
+    const { hosted } = this.#life;
     this.ended = reason;
-    this.onEnd(this);
+    this.#life = this.#kept = undefined;
+    this.onEnd(this, hosted);
   }
 }

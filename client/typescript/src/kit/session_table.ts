@@ -43,7 +43,7 @@ export class SessionTable {
         stepTimeout * 1000,
         maxMessageBytes,
         () => performance.now(),
-        (ended) => this.#forget(ended),
+        (ended, hosted) => this.#forget(ended, hosted),
       );
       this.#live.set(session.id, session);
       return session;
@@ -82,11 +82,11 @@ export class SessionTable {
     for (const session of this.#live.values()) session.end(reason);
   }
 
-  #forget(session: Session): void {
+  #forget(session: Session, hosted: Hosted): void {
     this.#live.delete(session.id);
     this.#ended.set(session.id, session);
     const [oldest] = this.#ended.keys();
     if (this.#ended.size > REMEMBERED && oldest !== undefined) this.#ended.delete(oldest);
-    session.hosted.close().catch(() => undefined); // nobody is there to be told
+    hosted.close().catch(() => undefined); // nobody is there to be told
   }
 }

@@ -17,7 +17,7 @@ export function sameShape(one: readonly number[], other: readonly number[]): boo
 }
 
 /** Returns elements as numbers that compare as the elements do. */
-function comparable({ dtype, data }: NdArray<TypedArray>): (index: number) => number | bigint {
+export function comparable({ dtype, data }: NdArray<TypedArray>): (index: number) => number | bigint {
   if (dtype === "float16") return (index) => halfToNumber(Number(data[index]));
   return (index) => data[index] as number | bigint;
 }

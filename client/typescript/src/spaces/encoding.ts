@@ -3,9 +3,9 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Space as SpaceMessage, SpaceSchema } from "../gen/envwire/v1/spaces_pb.js";
 import { LAYOUTS, type TypedArray } from "../values/dtypes.js";
-import { toMessage, toTensorMessage } from "../values/messages.js";
-import { array, type NdArray } from "../values/ndarray.js";
-import { Box, Discrete, MultiBinary, MultiDiscrete } from "./arrays.js";
+import { toMessage, toUniformTensorMessage } from "../values/messages.js";
+import { NdArray } from "../values/ndarray.js";
+import { Box, comparable, Discrete, MultiBinary, MultiDiscrete } from "./arrays.js";
 import { Dict, Graph, OneOf, Sequence, Text, Tuple } from "./composite.js";
 import type { Space } from "./space.js";
 
@@ -35,7 +35,7 @@ const KINDS: [new (...args: never[]) => Space, (space: never, part: Part) => Kin
     MultiDiscrete,
     ({ nvec, start }: MultiDiscrete) => ({
       case: "multiDiscrete",
-      value: { nvec: toTensorMessage(nvec), start: toTensorMessage(start) },
+      value: { nvec: toUniformTensorMessage(nvec), start: toUniformTensorMessage(start) },
     }),
   ],
   [
@@ -79,21 +79,18 @@ function kindOf(space: Space): (typeof KINDS)[number][1] {
 }
 
 function boxMessage({ low, high, shape }: Box): Kind {
-  const bounded = (bounds: NdArray<TypedArray>) =>
-    toTensorMessage(
-      array(
-        "bool",
-        shape,
-        Array.from<number | bigint, boolean>(bounds.data as Float64Array, (each) =>
-          Number.isFinite(Number(each)),
-        ),
-      ),
+  const bounded = (bounds: NdArray<TypedArray>) => {
+    const bound = comparable(bounds);
+    const marks = Uint8Array.from({ length: bounds.data.length }, (_, index) =>
+      Number(Number.isFinite(Number(bound(index)))),
     );
+    return toUniformTensorMessage(new NdArray("bool", shape, marks));
+  };
   return {
     case: "box",
     value: {
-      low: toTensorMessage(low),
-      high: toTensorMessage(high),
+      low: toUniformTensorMessage(low),
+      high: toUniformTensorMessage(high),
       boundedBelow: bounded(low),
       boundedAbove: bounded(high),
     },

@@ -31,6 +31,8 @@ export class ValueError extends TypeError {
 const NOTHING = new Uint8Array(0);
 /** As in the Python client: protobuf's parsers take 100 messages inside each other. */
 const MAX_DEPTH = 100;
+/** By code points, pairs are none of these. */
+const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** Returns a Value message; `path` names it in errors. */
 export function encodeValue(value: Value, path = "value"): Uint8Array {
@@ -70,7 +72,7 @@ function writeContent(writer: Writer, value: Value, path: string, depth: number)
     case "boolean":
       return writer.number(2, value ? 1 : 0);
     case "string":
-      return writer.text(6, value);
+      return writeText(writer, 6, value, path);
     case "bigint":
       if (fitsIn64Bits(value)) writer.sint64(3, value);
       else writer.bytes(4, toTwosComplement(value));
@@ -95,13 +97,14 @@ const CLASSES: [new (...args: never[]) => object, Write][] = [
   [Map, (writer, mapping: Mapping, path, depth) => writeMapping(writer, 12, mapping, path, depth + 2)],
   [Float, (writer, { value }: Float) => writer.double(5, value)],
   [Complex, writeComplex],
-  [TextStream, (writer, { text }: TextStream) => writer.text(17, text)],
+  [TextStream, (writer, { text }: TextStream, path) => writeText(writer, 17, text, path)],
   [Graph, writeGraph],
   [
     EnumMember,
-    (writer, { enumeration, member }: EnumMember) => writeTwoTexts(writer, 16, enumeration, member),
+    (writer, { enumeration, member }: EnumMember, path) =>
+      writeTwoTexts(writer, 16, [enumeration, member], path),
   ],
-  [Opaque, (writer, { typeName, text }: Opaque) => writeTwoTexts(writer, 19, typeName, text)],
+  [Opaque, (writer, { typeName, text }: Opaque, path) => writeTwoTexts(writer, 19, [typeName, text], path)],
 ];
 
 function writeObject(writer: Writer, value: object | null, path: string, depth: number): void {
@@ -157,7 +160,7 @@ function writeEntries(writer: Writer, mapping: Mapping, path: string, depth: num
     const [key, value] = entries[index] as [Value, Value];
     const mark = writer.length;
     writeValue(writer, 3, value, `${path}[${JSON.stringify(String(key))}]`, depth);
-    if (typeof key === "string") writer.text(1, key);
+    if (typeof key === "string") writeText(writer, 1, key, `a key of ${path}`);
     else writeValue(writer, 2, key, `a key of ${path}`, depth);
     writer.message(1, mark);
   }
@@ -178,9 +181,20 @@ function writeGraph(writer: Writer, graph: Graph, path: string, depth: number): 
   writer.message(15, mark);
 }
 
-function writeTwoTexts(writer: Writer, field: number, first: string, second: string): void {
+function writeTwoTexts(
+  writer: Writer,
+  field: number,
+  [first, second]: readonly [string, string],
+  path: string,
+): void {
   const mark = writer.length;
-  if (second) writer.text(2, second);
-  if (first) writer.text(1, first);
+  if (second) writeText(writer, 2, second, path);
+  if (first) writeText(writer, 1, first, path);
   writer.message(field, mark);
+}
+
+/** Writes a text as it is, or not at all: UTF-8 has no half of a surrogate pair. */
+function writeText(writer: Writer, field: number, text: string, path: string): void {
+  if (LONE_SURROGATE.test(text)) throw new ValueError(path, "is a text with a lone surrogate");
+  writer.text(field, text);
 }

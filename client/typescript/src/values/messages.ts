@@ -58,3 +58,14 @@ export function toTensorMessage({ dtype, shape, data }: NdArray<TypedArray>): Te
   reader.varint();
   return fromBinary(TensorSchema, reader.delimited());
 }
+
+/** Writes one element in place of many where all have the same bytes, as the bounds of an image's box have. */
+export function toUniformTensorMessage(array: NdArray<TypedArray>): Tensor {
+  const { dtype, shape, data, size } = array;
+  const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  const itemSize = bytes.length / size;
+  if (size < 2 || !bytes.subarray(itemSize).equals(bytes.subarray(0, -itemSize)))
+    return toTensorMessage(array);
+  const one = new NdArray(dtype, [], data.subarray(0, data.length / size));
+  return { ...toTensorMessage(one), shape: shape.map(BigInt), fill: true };
+}

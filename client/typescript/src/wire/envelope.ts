@@ -24,13 +24,23 @@ export interface Answer {
  * @param room Bytes to leave free before the envelope, for the header of a frame.
  */
 export function wrap(kind: Kind | "error", header: Uint8Array, body: Uint8Array, room = 0): Uint8Array {
-  const tag = fieldOf(kind) * 8 + DELIMITED;
   const length = header.length + body.length;
-  const start = room + varintSize(tag) + varintSize(length);
-  const message = new Uint8Array(start + length);
-  putVarint(message, putVarint(message, room, tag), length);
+  const message = wrapStart(kind, length, room, length);
+  const start = message.length - length;
   message.set(header, start);
   message.set(body, start + header.length);
+  return message;
+}
+
+/**
+ * Returns what an envelope begins with, before a content of `length` bytes.
+ *
+ * @param behind Bytes to leave free behind it.
+ */
+export function wrapStart(kind: Kind | "error", length: number, room = 0, behind = 0): Uint8Array {
+  const tag = fieldOf(kind) * 8 + DELIMITED;
+  const message = new Uint8Array(room + varintSize(tag) + varintSize(length) + behind);
+  putVarint(message, putVarint(message, room, tag), length);
   return message;
 }
 

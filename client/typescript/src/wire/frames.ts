@@ -15,12 +15,16 @@ export class FrameError extends Error {
   override name = "FrameError";
 }
 
-/** Fills in the header of a frame whose message stands behind it; returns the frame. */
-export function seal(frame: Uint8Array, attachmentBytes = 0): Uint8Array {
+/**
+ * Fills in the header of a frame whose message stands behind it; returns the frame.
+ *
+ * @param more Bytes of the message that are sent apart, behind these.
+ */
+export function seal(frame: Uint8Array, more = 0): Uint8Array {
   const view = new DataView(frame.buffer, frame.byteOffset);
-  view.setUint32(0, frame.length - HEADER_BYTES, true);
+  view.setUint32(0, frame.length - HEADER_BYTES + more, true);
   view.setUint32(4, 0, true);
-  view.setBigUint64(8, BigInt(attachmentBytes), true);
+  view.setBigUint64(8, 0n, true);
   return frame;
 }
 

@@ -7,6 +7,8 @@ import { DELIMITED, FIXED64, VARINT } from "./reader.js";
 
 const TEXT = new TextEncoder();
 const FIRST_BYTES = 256;
+/** Memory that one message needed is used again up to here. */
+const MAX_KEPT_BYTES = 2 ** 20;
 
 export class Writer {
   #bytes = new Uint8Array(FIRST_BYTES);
@@ -18,15 +20,17 @@ export class Writer {
     return this.#bytes.length - this.#start;
   }
 
-  /** Returns a copy of what was written, and begins anew. */
+  /** Returns what was written, and begins anew. */
   take(): Uint8Array {
-    const message = this.#bytes.slice(this.#start);
-    this.#start = this.#bytes.length;
+    const large = this.#bytes.length > MAX_KEPT_BYTES;
+    const message = large ? this.#bytes.subarray(this.#start) : this.#bytes.slice(this.#start);
+    this.clear();
     return message;
   }
 
   /** Drops what was written, after a value that has no wire form. */
   clear(): void {
+    if (this.#bytes.length > MAX_KEPT_BYTES) this.#use(new Uint8Array(FIRST_BYTES));
     this.#start = this.#bytes.length;
   }
 
@@ -104,11 +108,15 @@ export class Writer {
 
   #grow(size: number): void {
     const written = this.length;
-    const larger = new Uint8Array(Math.max(2 * this.#bytes.length, written + 2 * size));
+    const larger = new Uint8Array(Math.max(2 * this.#bytes.length, written + size + FIRST_BYTES));
     larger.set(this.#bytes.subarray(this.#start), larger.length - written);
-    this.#bytes = larger;
-    this.#view = new DataView(larger.buffer);
+    this.#use(larger);
     this.#start = larger.length - written;
+  }
+
+  #use(bytes: Uint8Array<ArrayBuffer>): void {
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer);
   }
 }
 

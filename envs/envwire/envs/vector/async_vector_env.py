@@ -11,11 +11,7 @@ from numpy.typing import NDArray
 
 from envwire.envs import logger
 from envwire.envs._generic import ActType, ObsType
-from envwire.envs.error import (
-    AlreadyPendingCallError,
-    ClosedEnvironmentError,
-    NoAsyncCallError,
-)
+from envwire.envs.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
 from envwire.envs.vector._vector_env import AutoresetMode, VectorEnv
 from envwire.envs.vector.async_processes import (
     WorkerExitedError,

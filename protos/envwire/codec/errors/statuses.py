@@ -196,10 +196,8 @@ def _remote_exception(info: RemoteExceptionInfo) -> status_pb2.RemoteException:
 def _exception_info(message: status_pb2.RemoteException, family: Family) -> RemoteExceptionInfo:
     args: tuple[Any, ...] | None = None
     if message.HasField("args"):
-        try:
+        with contextlib.suppress(CodecError):
             args = tuple(decode_values(message.args, family, "exception.args"))
-        except CodecError:
-            args = None
     return RemoteExceptionInfo(message.type_name, message.text, args)
 
 

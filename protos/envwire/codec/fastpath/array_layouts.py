@@ -22,6 +22,8 @@ _DATA: Final = tag(values_pb2.Tensor, "data", LENGTH_DELIMITED)
 _OFFSET: Final = tag(values_pb2.Tensor, "attachment_offset", VARINT)
 
 _SCALARS: Final = frozenset(SCALAR_TYPES)
+#: The bytes of booleans; NumPy cannot represent others.
+_BOOLEANS: Final = b"\0\1"
 
 UNKNOWN: Final = object()
 """Returned by readers for a value that is left to protobuf."""
@@ -100,17 +102,15 @@ class ArrayLayout:
         offset = self._offset_of(raw, start, end)
         if offset < 0 or offset + self.length > area.size:
             return UNKNOWN
-        return self._view(area, offset)
+        view: Any = np.ndarray(self._shape, self._dtype, area, offset)
+        return UNKNOWN if self._is_bool and view.view(np.uint8).max() > 1 else view
 
     def read_inline(self, raw: bytes, start: int) -> Any:
         """Returns the value whose elements begin at `start`."""
-        view = self._view(raw, start)
-        return UNKNOWN if view is UNKNOWN else view.copy()
-
-    def _view(self, data: bytes | Area, start: int) -> Any:
-        """Returns an array over bytes, without a copy; UNKNOWN for elements that NumPy cannot represent."""
-        view: Any = np.ndarray(self._shape, self._dtype, data, start)
-        return UNKNOWN if self._is_bool and view.view(np.uint8).max() > 1 else view
+        if self._is_bool and raw[start : start + self.length].translate(None, _BOOLEANS):
+            return UNKNOWN
+        view: Any = np.ndarray(self._shape, self._dtype, raw, start)
+        return view.copy()
 
     def _offset_of(self, raw: bytes, start: int, end: int) -> int:
         """Returns the offset of an attached array; -1 for a value of another layout."""

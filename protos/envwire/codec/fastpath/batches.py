@@ -9,13 +9,13 @@ step one after another, 3 % for 64 of those.
 from __future__ import annotations
 
 import math
-from itertools import accumulate
+import struct
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
-from envwire.codec.fastpath.array_layouts import ArrayLayout
+from envwire.codec.fastpath.array_layouts import UNKNOWN, ArrayLayout
 from envwire.codec.fastpath.step_parts import (
     DOUBLE,
     FLAGS,
@@ -40,7 +40,6 @@ _Arrays: TypeAlias = "tuple[_Array, _Array, _Array, _Array]"
 
 #: The plain reward and flags of a step whose reward and flags are arrays: NaN and False.
 _PLAIN: Final = REWARD + DOUBLE.pack(math.nan) + FLAGS[False, False]
-_BOOLEANS: Final = b"\0\1"
 
 
 class MessageLayout:
@@ -54,7 +53,8 @@ class MessageLayout:
     def __init__(self, arrays: _Arrays, beside: bool) -> None:
         self.beside = beside
         self._kinds = tuple((array.dtype, array.shape) for array in arrays)
-        first, *typed = (ArrayLayout(array) for array in arrays)
+        self._layouts = tuple(ArrayLayout(array) for array in arrays)
+        first, *typed = self._layouts
         observation = first.beside if beside else first.inline
         elements = 0 if beside else first.length
         texts = [OBSERVATION + varint(len(observation) + elements) + observation]
@@ -67,19 +67,10 @@ class MessageLayout:
         texts[0] = RESPONSE + varint(sum(map(len, texts)) + sum(gaps)) + texts[0]
         self._texts = tuple(texts)
         self._attached = first.length
-        self._find_gaps(gaps)
-
-    def _find_gaps(self, gaps: list[int]) -> None:
-        """Computes where texts and gaps begin and end."""
-        pieces = [
-            length
-            for pair in zip(map(len, self._texts), [*gaps, 0], strict=True)
-            for length in pair
-        ]
-        ends = list(accumulate(pieces))
-        self.length = ends[-1]
-        self._fixed = tuple(zip([0, *ends[1::2]], ends[::2], self._texts, strict=False))
-        self._gaps = tuple(zip(ends[:-2:2], ends[1:-2:2], strict=True))
+        #: Texts and elements, in turns.
+        self._pieces = struct.Struct(
+            "".join(f"{len(text)}s{gap}s" for text, gap in zip(texts, [*gaps, 0], strict=True))
+        )
 
     def suits(self, arrays: _Arrays) -> bool:
         """Returns whether arrays differ only in their elements."""
@@ -114,31 +105,29 @@ class MessageLayout:
 
     def read(self, raw: bytes, area: Area | None) -> StepResult | None:
         """Returns the result in an answer; None if the answer has another layout."""
-        if len(raw) != self.length:
+        if len(raw) != self._pieces.size:
             return None
-        for start, end, text in self._fixed:
-            if raw[start:end] != text:
-                return None
-        observations = self._observations(area) if self.beside else self._array(raw, 0)
-        rewards, terminations = self._array(raw, 1), self._array(raw, 2)
-        truncations = self._array(raw, 3)
-        if observations is None or rewards is None or terminations is None or truncations is None:
+        pieces = self._pieces.unpack(raw)
+        if pieces[::2] != self._texts:
+            return None
+        own, reward, terminated, truncated = self._layouts
+        observations = self._attached_in(area) if self.beside else own.read_inline(pieces[1], 0)
+        rewards, terminations = (
+            reward.read_inline(pieces[3], 0),
+            terminated.read_inline(pieces[5], 0),
+        )
+        truncations = truncated.read_inline(pieces[7], 0)
+        unknown = observations is UNKNOWN or rewards is UNKNOWN
+        if unknown or terminations is UNKNOWN or truncations is UNKNOWN:
             return None
         return observations, rewards, terminations, truncations, {}
 
-    def _observations(self, area: Area | None) -> _Array | None:
+    def _attached_in(self, area: Area | None) -> Any:
+        """Returns the attached observations; UNKNOWN if they are not of the last ones' size."""
         if area is None or area.size != self._attached:
-            return None
+            return UNKNOWN
         dtype, shape = self._kinds[0]
         return attached(shape, dtype, area, 0)
-
-    def _array(self, raw: bytes, index: int) -> _Array | None:
-        """Returns a copy of one array; None if a boolean is another byte than 0 or 1."""
-        dtype, shape = self._kinds[index]
-        start, end = self._gaps[index]
-        if dtype.kind == "b" and raw[start:end].translate(None, _BOOLEANS):
-            return None
-        return np.array(np.ndarray(shape, dtype, raw, start))
 
 
 def _are_arrays(values: tuple[Any, ...]) -> TypeGuard[_Arrays]:

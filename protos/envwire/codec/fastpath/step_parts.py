@@ -29,8 +29,13 @@ FLAGS: Final = {
 FLAGS_READ: Final = {written: flags for flags, written in FLAGS.items()}
 FLAG_BYTES: Final = 4
 
-TAIL: Final = struct.Struct("<1sd4s2s")
-"""The bytes after the observation of a plain step: tag and reward, both flags, an empty info."""
+TAIL: Final = struct.Struct("<1sd6s")
+"""The bytes after the observation of a plain step: tag and reward, and the end."""
+
+ENDS: Final = {flags: written + NO_INFO for flags, written in FLAGS.items()}
+"""The ends of plain steps: both flags and an empty info."""
+
+ENDS_READ: Final = {written: flags for flags, written in ENDS.items()}
 
 TYPED: Final = tuple(
     tag(_STEP, f"typed_{name}", LENGTH_DELIMITED) for name in ("reward", "terminated", "truncated")

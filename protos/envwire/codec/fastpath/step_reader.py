@@ -10,6 +10,7 @@ from google.protobuf.message import DecodeError
 from envwire.codec.fastpath.array_layouts import UNKNOWN, ArrayLayout
 from envwire.codec.fastpath.step_parts import (
     DOUBLE,
+    ENDS_READ,
     FLAG_BYTES,
     FLAGS_READ,
     INFO,
@@ -49,9 +50,8 @@ class StepResponseReader:
         self._observation = ValueReader()
         self._typed = tuple(ValueReader() for _ in TYPED)
         self._info = TreeReader(INFO)
-        self._length = -1
-        self._before = b""
-        self._layout: ArrayLayout | None = None
+        #: Length of the last plain answer, what is before its elements, and their layout.
+        self._last: tuple[int, bytes, ArrayLayout | None] = -1, b"", None
 
     def read(self, raw: bytes, area: Area | None = None) -> StepResult | None:
         """Returns the result of `Env.step`; None if the answer is left to protobuf.
@@ -63,10 +63,18 @@ class StepResponseReader:
         Raises:
             CodecError: The answer breaks the contract.
         """
-        if len(raw) == self._length and raw.startswith(self._before):
-            known = self._like_the_last(raw)
-            if known is not None:
-                return known
+        length, before, layout = self._last
+        if layout is not None and len(raw) == length and raw.startswith(before):
+            mark, reward, end = TAIL.unpack_from(raw, length - TAIL.size)
+            outcome = ENDS_READ.get(end)
+            if outcome is not None and mark == REWARD:
+                observation = layout.read_inline(raw, len(before))
+                if observation is not UNKNOWN:
+                    return (observation, reward, *outcome, {})
+        return self._read_any(raw, area)
+
+    def _read_any(self, raw: bytes, area: Area | None) -> StepResult | None:
+        """Reads an answer that differs from the last one in more than elements, reward and flags."""
         start = content_start(raw) if raw[:1] == RESPONSE else 0
         if start == 0 or raw[start : start + 1] != OBSERVATION:
             return None
@@ -76,31 +84,21 @@ class StepResponseReader:
                 return self._with_info(observation, raw, index, area)
         except (DecodeError, struct.error):  # left to protobuf, which reports what is wrong
             return None
-        mark, reward, flags, info = TAIL.unpack_from(raw, index)
-        outcome = FLAGS_READ.get(flags)
-        if outcome is None or mark != REWARD or info != NO_INFO:
+        mark, reward, end = TAIL.unpack_from(raw, index)
+        outcome = ENDS_READ.get(end)
+        if outcome is None or mark != REWARD:
             return None
         self._remember(raw, index, observation)
         return (observation, reward, *outcome, {})
 
-    def _like_the_last(self, raw: bytes) -> StepResult | None:
-        """Reads an answer that has the length of the last plain one, and the same bytes up to the elements."""
-        mark, reward, flags, info = TAIL.unpack_from(raw, len(raw) - TAIL.size)
-        outcome = FLAGS_READ.get(flags)
-        if outcome is None or mark != REWARD or info != NO_INFO or self._layout is None:
-            return None
-        observation = self._layout.read_inline(raw, len(self._before))
-        return None if observation is UNKNOWN else (observation, reward, *outcome, {})
-
     def _remember(self, raw: bytes, end: int, observation: Any) -> None:
         """Remembers a plain answer, whose observation ends at `end`, as the pattern for the next ones."""
-        self._length = -1  # until all of it is stored: a step may be interrupted
         layout = self._observation.layout
         if layout is None or end <= layout.length or not layout.fits(observation):  # or attached
             return
         start = end - layout.length
         if raw.endswith(layout.inline, 0, start):
-            self._before, self._layout, self._length = raw[:start], layout, len(raw)
+            self._last = len(raw), raw[:start], layout
 
     def _with_info(
         self, observation: Any, raw: bytes, index: int, area: Area | None

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 _REQUEST: Final = tag(environment_pb2.InteractRequest, "step", LENGTH_DELIMITED)
 _SEQUENCE: Final = tag(environment_pb2.StepRequest, "sequence", VARINT)
 _ACTION: Final = tag(environment_pb2.StepRequest, "action", LENGTH_DELIMITED)
-_TAG_BYTES: Final = len(_SEQUENCE + _ACTION)
 
 
 class StepRequestWriter:
@@ -23,23 +22,30 @@ class StepRequestWriter:
 
     def __init__(self) -> None:
         self._action = ValueWriter()
+        #: Lengths of the last number and the last action, and what was written before each.
+        self._last = (0, 0), b"", b""
 
     def write(self, sequence: int, action: Any) -> bytes | None:
         """Returns the InteractRequest of a step, without a header; None if the action is left to protobuf."""
         value = self._action.write(action)
         if value is None:
             return None
-        number, size = varint(sequence), varint(len(value))
-        length = _TAG_BYTES + len(number) + len(size) + len(value)
-        return b"".join((_REQUEST, varint(length), _SEQUENCE, number, _ACTION, size, value))
+        number = varint(sequence)
+        last, before, between = self._last
+        lengths = len(number), len(value)
+        if lengths != last:
+            between = _ACTION + varint(len(value))
+            before = _REQUEST + varint(len(_SEQUENCE) + sum(lengths) + len(between)) + _SEQUENCE
+            self._last = lengths, before, between
+        return b"".join((before, number, between, value))
 
 
 class StepRequestReader:
     """Reads the steps of one session."""
 
     def __init__(self) -> None:
-        self._length = -1
-        self._before = b""
+        #: Length of the last request, what was before its number, where that ended, and what was before its action.
+        self._last = -1, b"", 0, b""
         self._action = ValueReader()
 
     def learn(self, action: Any) -> None:
@@ -52,17 +58,26 @@ class StepRequestReader:
         Args:
             raw: An InteractRequest, without a header.
         """
-        if len(raw) != self._length or not raw.startswith(self._before):
-            start = content_start(raw) if raw[:1] == _REQUEST else 0
-            end = start + len(_SEQUENCE)
-            if start == 0 or raw[start:end] != _SEQUENCE:
+        length, before, end, between = self._last
+        alike = len(raw) == length and raw.startswith(before)
+        sequence, index = read_varint(raw, len(before)) if alike else (0, -1)
+        if index != end or not raw.startswith(between, index):
+            found = self._find(raw)
+            if found is None:
                 return None
-            self._length, self._before = len(raw), raw[:end]
-        sequence, index = read_varint(raw, len(self._before))
-        if raw[index : index + 1] != _ACTION:
-            return None
-        length, start = read_varint(raw, index + 1)
-        if start + length != len(raw):
-            return None
-        action = self._action.read(raw, start, len(raw))
+            sequence, index, between = found
+        action = self._action.read(raw, index + len(between), len(raw))
         return None if action is UNKNOWN else (sequence, action)
+
+    def _find(self, raw: bytes) -> tuple[int, int, bytes] | None:
+        """Returns the sequence number, where it ends, and what is between it and the action; remembers their places."""
+        content = content_start(raw) if raw[:1] == _REQUEST else 0
+        begin = content + len(_SEQUENCE)
+        if content == 0 or raw[content:begin] != _SEQUENCE:
+            return None
+        sequence, index = read_varint(raw, begin)
+        length, start = read_varint(raw, index + 1)
+        if raw[index : index + 1] != _ACTION or start + length != len(raw):
+            return None
+        self._last = len(raw), raw[:begin], index, raw[index:start]
+        return sequence, index, raw[index:start]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from envwire.codec.fastpath.step_parts import (
     DOUBLE,
+    ENDS,
     FLAGS,
     INFO,
     NO_INFO,
@@ -57,8 +58,12 @@ class StepResponseWriter:
             return None
         plain = type(reward) is float and type(terminated) is bool and type(truncated) is bool
         if plain and not info:
-            return self._plain(
-                *parts, TAIL.pack(REWARD, reward, FLAGS[terminated, truncated], NO_INFO)
+            head, elements = parts
+            last, before = self._last
+            if head is not last:
+                before = self._begin(head, len(elements))
+            return b"".join(
+                (before, elements, TAIL.pack(REWARD, reward, ENDS[terminated, truncated]))
             )
         outcome = self._outcome(result)
         if outcome is None:
@@ -68,16 +73,12 @@ class StepResponseWriter:
         body = (OBSERVATION, size, *parts, outcome, *end)
         return b"".join((RESPONSE, varint(sum(map(len, body))), *body))
 
-    def _plain(self, head: bytes, elements: bytes, tail: bytes) -> bytes:
-        """Returns an answer that differs from the last one only in elements, reward and flags."""
-        last, before = self._last
-        if head is not last:
-            length = len(head) + len(elements)
-            begin = OBSERVATION + varint(length) + head
-            body = len(begin) + len(elements) + len(tail)
-            before = RESPONSE + varint(body) + begin
-            self._last = head, before
-        return b"".join((before, elements, tail))
+    def _begin(self, head: bytes, length: int) -> bytes:
+        """Returns what is before the elements in a plain answer, and remembers it for the next ones with this head."""
+        begin = OBSERVATION + varint(len(head) + length) + head
+        before = RESPONSE + varint(len(begin) + length + TAIL.size) + begin
+        self._last = head, before
+        return before
 
     def _outcome(self, result: StepResult) -> bytes | None:
         """Returns the encoded reward and flags; None if they are left to protobuf."""

@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 from google.protobuf.message import DecodeError
 
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.steps.step_codec import StepCodec
-from envwire.codec.values.encoding import (
-    decode_mapping,
-    decode_value,
-    encode_mapping,
-    encode_value,
-)
+from envwire.codec.values.encoding import decode_mapping, decode_value, encode_mapping, encode_value
 from envwire.v1 import environment_pb2
 
 if TYPE_CHECKING:
@@ -129,7 +125,7 @@ def read_step(
 
 def number(reward: Any) -> float:
     """Returns the value of a reward's plain field; NaN for anything but a single number."""
-    if getattr(reward, "ndim", 0):
+    if getattr(reward, "ndim", 0) or isinstance(reward, np.complexfloating):
         return math.nan
     try:
         return float(reward)

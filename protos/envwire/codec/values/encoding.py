@@ -159,17 +159,13 @@ def decode_mapping(
 
 
 def encode_values(
-    values: Sequence[Any],
-    message: values_pb2.ValueList,
-    path: str = "values",
-    *,
-    opaque: bool = False,
+    values: Sequence[Any], message: values_pb2.ValueList, path: str = "values"
 ) -> None:
-    """Writes a sequence of values.
+    """Writes a sequence of values, of which none may be opaque.
 
     Arguments and errors are those of `encode_value`.
     """
-    encoding = Encoding(_ENCODERS, opaque)
+    encoding = Encoding(_ENCODERS, opaque=False)
     located(path, containers.encode_elements, values, values, message.values, encoding)
 
 

@@ -8,6 +8,17 @@ from pathlib import Path
 
 import grpc
 
+from envwire.conformance.outcomes import FailedError
+
+#: Largest answer that is taken in. The largest one that a check asks for has 8 MB; a server that answered steps with
+#: 200 MiB cost 1.7 GiB of memory here. It is odd, so that no server has it for a limit of its own.
+MAX_ANSWER_BYTES = 2**24 + 1
+
+
+def too_large(size: str) -> FailedError:
+    """Returns the failure of a server that sends an answer of this size."""
+    return FailedError(f"an answer of at most {MAX_ANSWER_BYTES} bytes, not one of {size}")
+
 
 @dataclass(frozen=True)
 class Operator:
@@ -64,8 +75,11 @@ class Access:
         return (("authorization", f"Bearer {self.token}"),) if self.token else ()
 
     def channel(self) -> grpc.Channel:
-        """Opens a gRPC channel without limits of message size on this side."""
-        options = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+        """Opens a gRPC channel that takes answers of up to `MAX_ANSWER_BYTES`, and sends requests of any size."""
+        options = [
+            ("grpc.max_receive_message_length", MAX_ANSWER_BYTES),
+            ("grpc.max_send_message_length", -1),
+        ]
         if not self.ca:
             return grpc.insecure_channel(self.target, options)
         credentials = grpc.ssl_channel_credentials(*map(_read, (self.ca, self.key, self.cert)))

@@ -8,7 +8,6 @@ from typing import Any
 from google.protobuf.message import Message
 
 from envwire.codec import Reason
-from envwire.codec.errors.faults import FAULTS
 from envwire.conformance.outcomes import FailedError, expect, expect_equal
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
@@ -82,6 +81,6 @@ class Answer:
         info = self.info
         expect(info.reason in reasons, f"the reason {wanted}, not {info.reason or 'none'!r}")
         expect_equal(info.domain, "envwire", "the domain of ErrorInfo")
-        code = int(FAULTS[Reason(info.reason)].code)
+        code = int(Reason(info.reason).code)
         expect_equal(self.response.error.code, code, f"the status code of {info.reason}")
         return info

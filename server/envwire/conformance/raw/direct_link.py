@@ -12,7 +12,7 @@ from typing import Any
 from google.protobuf.message import DecodeError, Message
 
 from envwire.conformance.outcomes import FailedError, expect_equal
-from envwire.conformance.raw.access import Access
+from envwire.conformance.raw.access import MAX_ANSWER_BYTES, Access, too_large
 from envwire.conformance.raw.answers import Answer
 from envwire.conformance.raw.trace import Trace
 from envwire.v1 import direct_pb2
@@ -112,9 +112,11 @@ class DirectLink:
         """Waits for a frame, and returns its message, slot and attachments.
 
         Raises:
-            FailedError: The connection ended, or nothing arrived in time.
+            FailedError: The connection ended, nothing arrived in time, or the frame is too large.
         """
         length, slot, attached = HEADER.unpack(begun + self._exactly(HEADER.size - len(begun)))
+        if length + attached > MAX_ANSWER_BYTES:
+            raise too_large(f"{length} bytes, with attachments of {attached}")
         message = self._exactly(length)
         return message, slot, self._in_slot(slot, attached) if slot else self._exactly(attached)
 

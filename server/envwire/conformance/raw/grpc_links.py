@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from queue import Empty, SimpleQueue
 from typing import Any, cast
 
 import grpc
 
 from envwire.conformance.outcomes import FailedError
-from envwire.conformance.raw.access import Access
+from envwire.conformance.raw.access import MAX_ANSWER_BYTES, Access, too_large
 from envwire.conformance.raw.answers import Answer
 from envwire.conformance.raw.trace import Trace
 from envwire.v1 import environment_pb2 as pb
@@ -25,6 +26,8 @@ METHODS = {
 #: ServerReflectionRequest with `list_services`, field 7, an empty string.
 _LIST_SERVICES = b"\x3a\x00"
 STATUS_KEY, NOTICES_KEY = "grpc-status-details-bin", "envwire-notices-bin"
+#: How gRPC reports an answer above the limit of this side.
+_TOO_LARGE = re.compile(rf"larger than max \((\d+) vs\. {MAX_ANSWER_BYTES}\)")
 
 
 class Grpc:
@@ -190,8 +193,14 @@ class StreamLink:
 
 
 def status_of(error: grpc.RpcError) -> status_pb2.ErrorStatus:
-    """Returns the status of a failed call: the detailed one if there is one, else code and text."""
+    """Returns the status of a failed call: the detailed one if there is one, else code and text.
+
+    Raises:
+        FailedError: The answer was too large to be taken in.
+    """
     call = cast("Any", error)
+    if found := _TOO_LARGE.search(call.details() or ""):
+        raise too_large(f"{found[1]} bytes") from None
     for key, value in call.trailing_metadata() or ():
         if key == STATUS_KEY:
             return status_pb2.ErrorStatus.FromString(value)

@@ -95,7 +95,7 @@ class Runner:
         with CheckContext(self.access, pb.GetServerInfoResponse(), seconds=self.seconds) as context:
             try:
                 answer = context.ask("get_server_info")
-            except DecodeError:
+            except (DecodeError, FailedError):  # what is wrong with it, its checks say
                 return pb.GetServerInfoResponse()
         if answer.response.error.code in {
             grpc.StatusCode.UNAVAILABLE.value[0],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from envwire.codec import FaultError, Reason
@@ -58,6 +58,7 @@ class Access:
     Attributes:
         tickets: The tickets of a farm's gateways, which clients show in place of a token.
         on_identified: Called with the name of the connection whenever a peer is identified.
+        on_answered: Called with the name of the connection when a check of the server's health is over, whoever asked.
 
     Raises:
         ValueError: The token file is invalid.
@@ -74,6 +75,7 @@ class Access:
         self._scopes = LOCAL if config.loopback else DEFAULT_SCOPES
         self.tickets = Tickets()
         self.on_identified: Callable[[str], None] = lambda _: None
+        self.on_answered: Callable[[str], None] = lambda _: None
         self._listed: tuple[Token, ...] = ()
         self._players: set[str] = set()
 
@@ -83,20 +85,16 @@ class Access:
         Raises:
             FaultError: UNAUTHENTICATED: the peer has no valid credentials.
         """
-        client = self._by_ticket(peer.ticket) if peer.ticket else self._by_itself(peer)
+        client = self._by_ticket(peer.ticket) if peer.ticket else self._by_credentials(peer)
         self.on_identified(peer.connection)
         return client
 
-    def _by_itself(self, peer: PeerIdentity) -> Client:
-        client = self._by_credentials(peer)
-        return replace(client, reservation=peer.reservation) if peer.reservation else client
-
     def _by_credentials(self, peer: PeerIdentity) -> Client:
         if self._tokens is not None:
-            return self._by_token(self._tokens, peer.authorization)
+            return _by_token(self._tokens, peer)
         certificate = peer.certificate
         name = f"certificate {certificate}" if certificate else f"address {_counted(peer.address)}"
-        return Client(name, self._scopes, _ASK_FOR_TOKENS)
+        return Client(name, self._scopes, _ASK_FOR_TOKENS, reservation=peer.reservation)
 
     def _by_ticket(self, signed: bytes) -> Client:
         """Returns a client by a gateway's ticket, under its token's name if this server's file has that token as well.
@@ -142,23 +140,28 @@ class Access:
             }
         return name not in self._players
 
-    def _by_token(self, tokens: TokenFile, authorization: str) -> Client:
-        scheme, _, presented = authorization.partition(" ")
-        if scheme.lower() != "bearer":
-            raise FaultError(
-                Reason.UNAUTHENTICATED,
-                "this server asks for a token; give Credentials(token=...), or set ENVWIRE_TOKEN. In other languages "
-                "send the metadata 'authorization: Bearer TOKEN'",
-            )
-        token = tokens.find(presented.strip())
-        if token is None:
-            raise FaultError(
-                Reason.UNAUTHENTICATED,
-                "this server does not know the token; ask its operator for one (`envwire token NAME` makes it)",
-            )
-        return Client(
-            TOKEN_PREFIX + token.name, token.scopes, servers=token.servers, quota=token.quota
+
+def _by_token(tokens: TokenFile, peer: PeerIdentity) -> Client:
+    scheme, _, presented = peer.authorization.partition(" ")
+    if scheme.lower() != "bearer":
+        raise FaultError(
+            Reason.UNAUTHENTICATED,
+            "this server asks for a token; give Credentials(token=...), or set ENVWIRE_TOKEN. In other languages "
+            "send the metadata 'authorization: Bearer TOKEN'",
         )
+    token = tokens.find(presented.strip())
+    if token is None:
+        raise FaultError(
+            Reason.UNAUTHENTICATED,
+            "this server does not know the token; ask its operator for one (`envwire token NAME` makes it)",
+        )
+    return Client(
+        TOKEN_PREFIX + token.name,
+        token.scopes,
+        servers=token.servers,
+        reservation=peer.reservation,
+        quota=token.quota,
+    )
 
 
 @lru_cache(4096)

@@ -9,6 +9,7 @@ from envwire.farm.v1 import farm_pb2
 from envwire.server._auth.scopes import EVERYTHING, Scope
 from envwire.server._auth.server_patterns import ANY_SERVER, ServerPatterns
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
+from envwire.server._words import enumerated
 
 _ADMINS = frozenset({Scope.ADMIN})
 _PLAYERS = _ADMINS | {Scope.PLAY}
@@ -79,11 +80,12 @@ class Client:
         """
         sufficient = _SUFFICIENT.get(kind, _ADMINS)
         if self.scopes.isdisjoint(sufficient):
+            needed, held = _names(sufficient), _names(self.scopes)
             raise FaultError(
                 Reason.SCOPE_MISSING,
-                f"{self.name} may not ask for {kind}: that takes scope {_listed(sufficient, ' or ')}, and it has "
-                f"{_listed(self.scopes, ' and ')}. {self.remedy}",
-                metadata={"scopes": _listed(sufficient, ",")},
+                f"{self.name} may not ask for {kind}: that takes scope {enumerated(needed, 'or')}, and it has "
+                f"{enumerated(held, 'and')}. {self.remedy}",
+                metadata={"scopes": ",".join(needed)},
             )
 
     def check_server(self, server_id: str, address: str) -> None:
@@ -103,5 +105,5 @@ class Client:
 TRUSTED = Client()
 
 
-def _listed(scopes: frozenset[Scope], between: str) -> str:
-    return between.join(sorted(scope.value for scope in scopes))
+def _names(scopes: frozenset[Scope]) -> list[str]:
+    return sorted(scope.value for scope in scopes)

@@ -95,6 +95,6 @@ def _state(session: SessionRecord) -> pb.SessionSummary.State.ValueType:
 def _check_no_server(server_id: str) -> None:
     if server_id:
         raise malformed(
-            f"this is a server, which does not know {server_id!r}; only gateways take server_id",
+            f"this is a server, not a gateway, and knows no server {server_id!r}; leave out server_id (--server)",
             PROTOS,
         )

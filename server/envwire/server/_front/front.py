@@ -30,8 +30,8 @@ from envwire.server._front.makes.warm_pool import WarmPool
 from envwire.server._front.malformed import malformed
 from envwire.server._front.notices import Notices
 from envwire.server._front.observing.service import ObserveService
-from envwire.server._front.relay import relay
 from envwire.server._front.reloading import Reloading
+from envwire.server._front.sessions.life import END_REASONS, Event
 from envwire.server._front.sessions.stream import Stream
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._front.upkeep import Upkeep
@@ -171,7 +171,7 @@ class Front:
         if parts := addressed(raw):
             client.check(named := REQUESTS.kind(raw))
             header = parts.parse_header()
-            return await relay(self._sessions, named, header, parts.request, stream)
+            return await self._relay(named, header, parts.request, stream)
         check_size(raw, self._max_make_bytes)
         request = pb.InteractRequest.FromString(raw)
         kind = request.WhichOneof("request")
@@ -180,8 +180,26 @@ class Front:
         client.check(kind)
         body = getattr(request, kind)
         if kind in SESSION_REQUESTS:
-            return await relay(self._sessions, kind, body.header, without_header(raw), stream)
+            return await self._relay(kind, body.header, without_header(raw), stream)
         reply = await self.control_service.handlers[kind](body, client)
         if kind == "make" and stream is not None and reply.HasField("make"):
             stream.use(self._sessions.find(reply.make.session_id, reply.make.secret))
         return reply.SerializeToString()
+
+    async def _relay(
+        self, kind: str, header: pb.SessionHeader, request: bytes, stream: Stream | None
+    ) -> bytes:
+        """Relays a request of a session, without its header, to the session's process."""
+        try:
+            session = self._sessions.find(header.session_id, header.secret)
+        except FaultError as fault:
+            # Closing an ended session is harmless.
+            if kind == "close" and fault.reason in END_REASONS:
+                return pb.InteractResponse(close=pb.CloseResponse()).SerializeToString()
+            raise
+        if stream is not None:
+            stream.use(session)
+        reply = await session.ask(request)
+        if kind == "close":
+            session.end(Event.CLOSE)
+        return reply

@@ -14,11 +14,14 @@ class PipeEnd(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._early = b""
 
-    def join(self, other: PipeEnd) -> None:
-        """Begins to relay to the other end; closes it if this one is closed already."""
+    def meet(self, other: PipeEnd) -> None:
+        """Knows the other end from now on."""
         self._other = other
-        if self._transport is None and other._transport is not None:
-            other._transport.close()
+
+    def begin(self) -> None:
+        """Begins to relay to the other end; closes it if this one is closed already."""
+        if self._transport is None:
+            self._close_other()
         self.resume_reading()
         if self._early:
             self.relay(self._early)  # which pauses reading again if the other end does not keep up
@@ -59,11 +62,17 @@ class PipeEnd(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
         self._transport = None
+        self._close_other()
+
+    def _close_other(self) -> None:
         if self._other is not None and self._other._transport is not None:
             self._other._transport.close()
 
 
 def join(one: PipeEnd, other: PipeEnd) -> None:
     """Begins to relay between two ends."""
-    one.join(other)
-    other.join(one)
+    # Both know each other before either writes: what came early may be more than the other end accepts.
+    one.meet(other)
+    other.meet(one)
+    one.begin()
+    other.begin()

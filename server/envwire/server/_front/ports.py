@@ -21,11 +21,13 @@ def check_free(host: str, port: int) -> None:
     """Checks that a port is free, since gRPC's own error would not name the option.
 
     Raises:
-        OSError: The port is in use.
+        OSError: The port is in use, or the address is not this machine's.
     """
-    for family, kind, protocol, _, address in socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM
-    ):
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except socket.gaierror as error:
+        raise cannot_bind(host, port, "--port", error) from error
+    for family, kind, protocol, _, address in found:
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
@@ -51,4 +53,8 @@ def cannot_bind(
             f"cannot bind {host}:{port}: the port is in use, by another server perhaps. Stop that, or give another: "
             f"{option} N, where 0 is {zero}"
         )
-    return OSError(f"cannot bind {host}:{port} ({option}): {error}")
+    if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        return OSError(
+            f"cannot bind {host}:{port}: {host} is not an address of this machine; give one as --host, 0.0.0.0 for all"
+        )
+    return OSError(f"cannot bind {host}:{port} ({option}): {error.strerror}")

@@ -12,13 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from envwire import envs
-from envwire.codec import (
-    FaultError,
-    Reason,
-    encode_env_spec,
-    envwire_family,
-    gymnasium_family,
-)
+from envwire.codec import FaultError, Reason, encode_env_spec, envwire_family, gymnasium_family
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
 from envwire.server._hosting.imports import import_named
 from envwire.server._hosting.library import PETTINGZOO_PREFIX, Library

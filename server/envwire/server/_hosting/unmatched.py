@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Sequence
 
 from envwire.server._hosting.library import Library
+from envwire.server._words import enumerated
 
 #: What to install and import for ids with each prefix.
 PACKAGES = {
@@ -16,6 +17,9 @@ PACKAGES = {
     "Fetch": ("gymnasium-robotics", "gymnasium_robotics"),
     "MO-": ("mo-gymnasium", "mo_gymnasium"),
 }
+_GYMNASIUM = (
+    ". Gymnasium, which has many more, is not installed here: pip install 'envwire[gymnasium]'"
+)
 
 
 def unmatched(pattern: str, libraries: Sequence[Library]) -> LookupError:
@@ -26,7 +30,7 @@ def unmatched(pattern: str, libraries: Sequence[Library]) -> LookupError:
     if not (advice := _package(pattern, known)):
         gymnasium = "" if "gymnasium" in names else _GYMNASIUM
         otherwise = f"register it in a module, and name that module with --import{gymnasium}"
-        advice = f"did you mean {' or '.join(near)}?" if near else otherwise
+        advice = f"did you mean {enumerated(near, 'or')}?" if near else otherwise
     return LookupError(f"no environment matches {pattern!r} in {', '.join(names)}; {advice}")
 
 
@@ -35,8 +39,3 @@ def _package(pattern: str, known: Sequence[str]) -> str:
         if pattern.startswith(prefix) and not any(each.startswith(prefix) for each in known):
             return f"these come with {package}: pip install {package}, and serve with --import {module}"
     return ""
-
-
-_GYMNASIUM = (
-    ". Gymnasium, which has many more, is not installed here: pip install 'envwire[gymnasium]'"
-)

@@ -76,10 +76,7 @@ class MessageSlots:
         index = slot - 1
         if index in self._own or not 0 <= index < REPLIES.stop or length > MAX_SLOT_BYTES:
             raise MessageSlotsError(f"no message of {length} bytes can be at slot {slot}")
-        try:
-            message = os.pread(self._descriptor, length, _start(index))
-        except OSError as error:
-            raise MessageSlotsError(str(error)) from error
+        message = os.pread(self._descriptor, length, _start(index))
         self._scoreboard.mark(index, False)
         return message
 

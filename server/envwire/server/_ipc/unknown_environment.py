@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from envwire.codec import FaultError, Reason, RemoteExceptionInfo
+from envwire.server._words import enumerated
 
 #: Longest id for which similar ones are searched, in characters.
 _MAX_COMPARED = 64
@@ -26,7 +27,7 @@ def unknown_environment(
     listed = list(listed)
     served = sorted({known for name, known in listed if library in ("", name)})
     elsewhere = sorted({name for name, known in listed if known == env_id})
-    hint = f"ask for {' or '.join(elsewhere)}" if elsewhere else _hint(env_id, served)
+    hint = f"ask for {enumerated(elsewhere, 'or')}" if elsewhere else _hint(env_id, served)
     place = f"of library {library!r} " if library else ""
     text = f"environment {env_id!r} {place}is not served here; {hint}"
     kind = f"gymnasium.error.{_error_name(env_id, served)}"
@@ -39,7 +40,9 @@ def _hint(env_id: str, served: list[str]) -> str:
     # The search takes time in proportion to the length: an id of 32 MB took 10.8 s. No real id has 65 characters.
     compared = served if len(env_id) <= _MAX_COMPARED else []
     near = difflib.get_close_matches(env_id, compared, n=3)
-    return f"did you mean {' or '.join(near)}?" if near else "`envwire list TARGET` shows what is."
+    return (
+        f"did you mean {enumerated(near, 'or')}?" if near else "`envwire list TARGET` shows what is"
+    )
 
 
 def _error_name(env_id: str, served: list[str]) -> str:

@@ -16,12 +16,7 @@ from envwire.server._ipc.frames import PACKET_BYTES
 from envwire.server._ipc.orphans import inherited, spared
 from envwire.server._processes.adopted import Adopted
 from envwire.server._processes.forks import ForkError, ForkserverLostError, OnExit, PendingFork
-from envwire.server._processes.forkserver_start import (
-    Loaded,
-    introduce,
-    reap,
-    start_process,
-)
+from envwire.server._processes.forkserver_start import Loaded, introduce, reap, start_process
 from envwire.server._processes.groups.interpreter import Interpreter
 from envwire.server.config import ServerConfig
 
@@ -101,7 +96,7 @@ class ForkserverLink:
     def _listen(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
         control.setblocking(False)
         self._process, self._control = process, control
-        asyncio.get_running_loop().add_reader(control, self._hear)
+        asyncio.get_running_loop().add_reader(control, self._hear, control)
 
     @property
     def lifeline(self) -> int:
@@ -194,10 +189,7 @@ class ForkserverLink:
         if not self._stopped:
             self._adopted.take(sessions)
 
-    def _hear(self) -> None:
-        control = self._control
-        if control is None:
-            return
+    def _hear(self, control: socket.socket) -> None:
         try:
             packet = control.recv(PACKET_BYTES)
         except BlockingIOError:

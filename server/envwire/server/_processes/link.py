@@ -13,14 +13,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import cast
 
-from envwire.server._ipc.frames import (
-    STOPS_AT,
-    Frame,
-    FrameError,
-    FrameReader,
-    Kind,
-    pack_header,
-)
+from envwire.server._ipc.frames import STOPS_AT, Frame, FrameError, FrameReader, Kind, pack_header
 from envwire.server._ipc.message_slots import MessageSlots
 from envwire.server._ipc.pictures import read_picture
 from envwire.server._processes.session_link import LinkLostError, Listener, SessionLink
@@ -122,14 +115,11 @@ class Link(asyncio.Protocol):
         if kind == _REPLY:
             if not RESPONSES.holds_one(message):
                 raise FrameError("a reply that is no InteractResponse")
-            if not session.on_reply(message):
-                raise FrameError(f"a reply to nothing, for session {number}")
+            session.on_reply(message)
         elif kind == Kind.RENDERED:
-            if not session.on_rendered(read_picture(message)):
-                raise FrameError(f"a picture that was not asked for, of session {number}")
+            session.on_rendered(read_picture(message))
         elif kind == Kind.CLOSED and not message:
-            if not session.on_closed():
-                raise FrameError(f"session {number} was closed twice")
+            session.on_closed()
             self._notify(Kind.ACK, number)
             self._on_retired(session.slot)
         else:

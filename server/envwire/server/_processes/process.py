@@ -26,7 +26,7 @@ _log = logging.getLogger("envwire.server")
 
 #: Seconds that a process has to exit once its sessions are over.
 GRACE_SECONDS = 5.0
-#: Longest wait for a process's exit status, in seconds.
+#: Longest wait for the news that a process has ended, in seconds.
 NEWS_SECONDS = 1.0
 #: Seconds that a session process has to fork itself, once it has served the current request.
 FORK_SECONDS = 10.0
@@ -150,9 +150,7 @@ class Process:
                 socket.send_fds(self._control_socket, [FORK], to_send)
             received = asyncio.get_running_loop().sock_recv(ours, PACKET_BYTES)
             raw = await asyncio.wait_for(received, FORK_SECONDS)
-        if not raw:
-            raise ForkError("the environment's process is gone, or can open no more files")
-        answer = json.loads(raw)
+        answer = json.loads(raw) if raw else await self._unanswered()
         if "failed" in answer:
             raise FaultError(
                 Reason.UNSUPPORTED,
@@ -160,6 +158,17 @@ class Process:
                 "copy by itself",
             )
         return int(answer["pid"])
+
+    async def _unanswered(self) -> dict[str, str]:
+        """Returns the answer of a process that lives but had no descriptor left for the socket of its answer.
+
+        Raises:
+            ForkError: The process is gone.
+        """
+        await asyncio.wait({self._lost}, timeout=NEWS_SECONDS)
+        if self._lost.done():
+            raise ForkError("the environment's process is gone")
+        return {"failed": "too many files are open in the environment's process"}
 
     @property
     def free(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from envwire.server._auth.allow_list import MakeOrder
-from envwire.server._ipc.frames import SLOT, Kind
+from envwire.server._ipc.frames import SLOT, FrameError, Kind
 from envwire.server._ipc.pictures import Picture
 
 #: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
@@ -56,11 +56,7 @@ class SessionLink:
     """
 
     def __init__(
-        self,
-        number: int,
-        slot: int,
-        listener: Listener,
-        write: Callable[[Kind, int, bytes], None],
+        self, number: int, slot: int, listener: Listener, write: Callable[[Kind, int, bytes], None]
     ) -> None:
         self.number = number
         self.slot = slot
@@ -137,30 +133,43 @@ class SessionLink:
         """Whether the process will send no more frames about the session."""
         return self.closed and not self._pending
 
-    def on_reply(self, message: bytes) -> bool:
-        """Delivers a reply; returns whether one was expected."""
+    def on_reply(self, message: bytes) -> None:
+        """Delivers a reply.
+
+        Raises:
+            FrameError: None was expected.
+        """
         if not self._pending:
-            return False
+            raise FrameError(f"a reply to nothing, for session {self.number}")
         future = self._pending.popleft()
         if not future.done():
             future.set_result(message)
         if not self.over:
             self.listener.on_reply()
-        return True
 
-    def on_rendered(self, picture: Picture) -> bool:
-        """Delivers a picture; returns whether one was expected."""
+    def on_rendered(self, picture: Picture) -> None:
+        """Delivers a picture.
+
+        Raises:
+            FrameError: None was expected.
+        """
         rendering, self._rendering = self._rendering, None
-        if rendering is not None and not rendering.done():
+        if rendering is None:
+            raise FrameError(f"a picture that was not asked for, of session {self.number}")
+        if not rendering.done():
             rendering.set_result(picture)
-        return rendering is not None
 
-    def on_closed(self) -> bool:
-        """Handles CLOSED from the process; returns False if the session was already over there."""
-        news, self.closed = not self.closed, True
+    def on_closed(self) -> None:
+        """Handles CLOSED from the process.
+
+        Raises:
+            FrameError: The session was already over there.
+        """
+        if self.closed:
+            raise FrameError(f"session {self.number} was closed twice")
+        self.closed = True
         if not self.over:
             self.listener.on_closed()
-        return news
 
     def on_lost(self) -> None:
         """Handles the loss of the process."""

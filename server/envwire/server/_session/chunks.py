@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from envwire.codec import FaultError, Reason, decode_value, encode_fault, fault_from_exception
@@ -23,10 +23,12 @@ PART_BYTES = 1024 * 1024
 
 #: Takes the step of an action, writes its result, and returns the session's state.
 TakeStep = Callable[[Any, pb.StepResponse], State]
+#: The actions of a chunk up to the first invalid one, and the fault of that one, if any.
+Readable = tuple[list[Any], FaultError | None]
 
 
-def read_chunk(hosted: HostedEnv, request: pb.StepRequest) -> tuple[list[Any], FaultError | None]:
-    """Returns the actions of a chunk up to the first invalid one, and the fault of that one, if any.
+def read_chunk(hosted: HostedEnv, request: pb.StepRequest) -> Readable:
+    """Returns the actions of a chunk.
 
     Raises:
         FaultError: The first action or the generator is invalid, or there are too many actions.
@@ -44,9 +46,7 @@ def read_chunk(hosted: HostedEnv, request: pb.StepRequest) -> tuple[list[Any], F
     return actions, fault
 
 
-def _readable(
-    hosted: HostedEnv, values: Iterable[values_pb2.Value]
-) -> tuple[list[Any], FaultError | None]:
+def _readable(hosted: HostedEnv, values: Iterable[values_pb2.Value]) -> Readable:
     actions: list[Any] = []
     try:
         actions.extend(read(decode_value, value, hosted.family) for value in values)
@@ -55,65 +55,55 @@ def _readable(
     return actions, None
 
 
-class Chunk:
-    """Takes the steps of one chunk and collects their answers.
+def take_chunk(
+    take_step: TakeStep, chunk: Readable, response: pb.StepResponse, max_bytes: int | None
+) -> None:
+    """Takes the steps of a chunk until the episode ends, a step fails, or it is time to answer.
 
     Args:
         take_step: Takes one step.
+        chunk: Its actions.
         response: Message to write the answers into.
         max_bytes: Limit of all answers together, in bytes; with a limit the chunk also stops when it takes long. None
             for a recorded chunk, which must stop where it stopped when it was recorded.
+
+    Raises:
+        FaultError: The first step failed. A later failure is written after the answers of the steps before.
     """
+    fault = _take_each(take_step, chunk, response, max_bytes)
+    if fault is not None and not response.steps:
+        raise fault
+    if fault is not None:
+        encode_fault(fault, response.error)
 
-    def __init__(
-        self, take_step: TakeStep, response: pb.StepResponse, max_bytes: int | None
-    ) -> None:
-        self._take_step = take_step
-        self._response = response
-        self._max_bytes = max_bytes
 
-    def take(self, actions: Sequence[Any], unreadable: FaultError | None) -> None:
-        """Takes steps until the episode ends, a step fails, or it is time to answer.
-
-        Args:
-            actions: The valid actions.
-            unreadable: The fault of the action after them, if any.
-
-        Raises:
-            FaultError: The first step failed. A later failure is written after the answers of the steps before.
-        """
-        fault = self._take_each(actions, unreadable)
-        if fault is not None and not self._response.steps:
-            raise fault
-        if fault is not None:
-            encode_fault(fault, self._response.error)
-
-    def _take_each(
-        self, actions: Sequence[Any], unreadable: FaultError | None
-    ) -> FaultError | None:
-        until = time.monotonic() + PART_SECONDS
-        for action in actions:
-            step = pb.StepResponse()
-            try:
-                state = self._take_step(action, step)
-            except Exception as error:
-                return fault_from_exception(error, Reason.INTERNAL)
-            self._response.steps.append(step)
-            if (too_large := self._drop_too_large()) is not None:
-                return too_large
-            if state is State.ENDED or self._is_due(until):
-                return None
-        return unreadable
-
-    def _drop_too_large(self) -> FaultError | None:
-        """Removes the last step if it made the answer too large, so that the earlier steps are not lost."""
-        length, limit = self._response.ByteSize(), self._max_bytes
-        if limit is None or length <= limit or len(self._response.steps) < 2:
+def _take_each(
+    take_step: TakeStep, chunk: Readable, response: pb.StepResponse, max_bytes: int | None
+) -> FaultError | None:
+    actions, unreadable = chunk
+    until = time.monotonic() + PART_SECONDS
+    for action in actions:
+        step = pb.StepResponse()
+        try:
+            state = take_step(action, step)
+        except Exception as error:
+            return fault_from_exception(error, Reason.INTERNAL)
+        response.steps.append(step)
+        if max_bytes is not None and (fault := _drop_too_large(response, max_bytes)) is not None:
+            return fault
+        if state is State.ENDED or (max_bytes is not None and _is_due(response, until)):
             return None
-        del self._response.steps[-1]
-        return reply_too_large(length, limit)
+    return unreadable
 
-    def _is_due(self, until: float) -> bool:
-        if self._max_bytes is None:
-            return False
-        return time.monotonic() > until or self._response.ByteSize() > PART_BYTES
+
+def _drop_too_large(response: pb.StepResponse, limit: int) -> FaultError | None:
+    """Removes the last step if it made the answer too large, so that the earlier steps are not lost."""
+    length = response.ByteSize()
+    if length <= limit or len(response.steps) < 2:
+        return None
+    del response.steps[-1]
+    return reply_too_large(length, limit)
+
+
+def _is_due(response: pb.StepResponse, until: float) -> bool:
+    return time.monotonic() > until or response.ByteSize() > PART_BYTES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -132,10 +133,13 @@ def _text(value: Any) -> str:
 
 
 def _contains(space: Any, action: Any) -> bool:
-    try:
-        return bool(space.contains(action))
-    except Exception:
-        return False
+    """Returns whether an action is in a space. What that warns of is not said: the environment did not ask."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return bool(space.contains(action))
+        except Exception:
+            return False
 
 
 def render(hosted: HostedEnv, _: pb.RenderRequest, answer: Answer) -> None:

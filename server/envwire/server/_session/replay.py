@@ -19,15 +19,7 @@ from envwire.v1 import environment_pb2 as pb
 
 #: Requests that a recording may contain: those that change an environment.
 RECORDED = frozenset(
-    {
-        "reset",
-        "step",
-        "render",
-        "set_attribute",
-        "call_method",
-        "save_state",
-        "restore_state",
-    }
+    {"reset", "step", "render", "set_attribute", "call_method", "save_state", "restore_state"}
 )
 
 #: A replay that takes longer is answered in parts, so that it does not exceed a deadline, which would end the session.

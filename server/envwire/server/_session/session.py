@@ -31,7 +31,7 @@ from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.scoreboard_row import Row
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._session.answer import Answer
-from envwire.server._session.chunks import Chunk, read_chunk
+from envwire.server._session.chunks import read_chunk, take_chunk
 from envwire.server._session.counting.step_notes import StepNotes
 from envwire.server._session.episodes import (
     chosen_members,
@@ -154,7 +154,12 @@ class Session:
 
     def count(self) -> None:
         """Updates the counts for the last request; called after its reply was sent."""
-        if self._notes is not None and (ended := self._notes.settle()) and self.counts is not None:
+        if self._notes is None:
+            return
+        heard = len(self.warnings.given)
+        ended = self._notes.settle()
+        del self.warnings.given[heard:]  # of adding up rewards
+        if ended and self.counts is not None:
             self.counts.add_episodes(ended)
 
     def _keep(self, raw: bytes, reply: Packet) -> Packet:
@@ -174,6 +179,7 @@ class Session:
             return serve(*args)
         except Exception as error:
             fault = fault_from_exception(error, Reason.INTERNAL)
+            fault.warnings = self.warnings.take()
             if fault.reason is Reason.ENVIRONMENT_RAISED:
                 self._on_raised(fault)
             return _fault(fault)
@@ -186,9 +192,9 @@ class Session:
             return self._replay(body, answer)
         event = OPERATIONS[kind](self.hosted, body, answer)
         if self._notes is not None and kind == "reset":
-            self._notes.begin(chosen_members(self.hosted, body))
+            self._notes.episodes.begin(chosen_members(self.hosted, body))
         elif self._notes is not None and event is not None:
-            self._notes.leave()
+            self._notes.episodes.leave()
         return self._finish(event, answer)
 
     def _replay(self, body: environment_pb2.ReplayRequest, answer: Answer) -> Packet:
@@ -205,7 +211,7 @@ class Session:
 
     def _begin_members(self, members: Sequence[int]) -> None:
         if self._notes is not None:
-            self._notes.begin(members)
+            self._notes.episodes.begin(members)
 
     def _serve_recorded(self, kind: str, body: Any) -> bytes:
         """Serves a request of a recording, without a sequence number."""
@@ -255,10 +261,9 @@ class Session:
         return taken
 
     def _chunk(self, body: environment_pb2.StepRequest, max_bytes: int | None) -> Packet:
-        actions, unreadable = read_chunk(self.hosted, body)
-        answer = Answer(attachments=None)
+        chunk, answer = read_chunk(self.hosted, body), Answer(attachments=None)
         take_step = partial(self._step_of_chunk, body.mirror_np_random)
-        Chunk(take_step, answer.message.step, max_bytes).take(actions, unreadable)
+        take_chunk(take_step, chunk, answer.message.step, max_bytes)
         return self._finish(None, answer)
 
     def _step_of_chunk(

@@ -116,15 +116,10 @@ class Snapshots:
             random = copy.deepcopy(_generator_state(native.unwrapped))
         except Exception as error:
             raise fault_from_exception(error, Reason.ENVIRONMENT_RAISED) from error
+        saved = state, wrappers, random
+        shared = (part for layer in native.wrappers for part in _shared(layer, native).values())
         self._last += 1
-        shared = [
-            native.unwrapped,
-            *(part for layer in native.wrappers for part in _shared(layer, native).values()),
-        ]
-        self._keep(
-            self._last,
-            _Snapshot(state, wrappers, random, size_of((state, wrappers, random), shared)),
-        )
+        self._keep(self._last, _Snapshot(*saved, size_of(saved, (native.unwrapped, *shared))))
         return self._last
 
     def restore(self, number: int) -> None:
@@ -173,14 +168,9 @@ def _forgotten(number: int) -> FaultError:
 
 def _shared(layer: Any, native: Native) -> dict[int, Any]:
     """Returns the objects that a copy of a layer's attributes shares with it: the other layers and the spaces."""
-    spaces = filter(_is_space, _attributes(layer).values())
+    spaces = filter(_is_space, layer.__dict__.values())
     values: list[Any] = [*native.wrappers, native.unwrapped, *spaces]
     return {id(value): value for value in values}
-
-
-def _attributes(layer: Any) -> dict[str, Any]:
-    attributes: dict[str, Any] = layer.__dict__
-    return attributes
 
 
 def _is_space(value: Any) -> bool:
@@ -189,12 +179,12 @@ def _is_space(value: Any) -> bool:
 
 def _held(layer: Any, native: Native) -> dict[str, Any]:
     memo = _shared(layer, native)
-    held = {name: value for name, value in _attributes(layer).items() if name != "env"}
+    held = {name: value for name, value in layer.__dict__.items() if name != "env"}
     return copy.deepcopy(held, memo)
 
 
 def _give_back(layer: Any, held: dict[str, Any], native: Native) -> None:
-    attributes = _attributes(layer)
+    attributes = layer.__dict__
     for name in attributes.keys() - held.keys() - {"env"}:
         del attributes[name]
     attributes.update(copy.deepcopy(held, _shared(layer, native)))

@@ -100,18 +100,26 @@ def _are_pairs(value: Sequence[str]) -> bool:
     return all(item.partition("=")[0] and "=" in item for item in value)
 
 
+def _are_addresses(value: Sequence[str]) -> bool:
+    names = [name for names in value for name in names.split(",") if name]
+    return all(name.rpartition(":")[0] and name.rpartition(":")[2].isdigit() for name in names)
+
+
 ANYTHING = Check(_is_a(object), "anything")
 POSITIVE = Check(_is_positive, "more than 0")
-PART = Check(_between(0, 1), "a part, from 0 to 1")
+PART = Check(_between(0, 1), "from 0 to 1")
 NOT_NEGATIVE = Check(_between(0), "0 or more")
 LIMIT = Check(_between(0), "0, for no limit, or more")
-PORT = Check(_between(0, 65535), "a port, or 0 for any free one")
-OPTIONAL_PORT = Check(_between(0, 65535), "a port, or 0 for none")
-DIRECT_PORT = Check(_between(-1, 65535), "a port, 0 for any free one, or -1 for no direct channel")
+PORT = Check(_between(0, 65535), "a port up to 65535, or 0 for any free one")
+OPTIONAL_PORT = Check(_between(0, 65535), "a port up to 65535, or 0 for none")
+DIRECT_PORT = Check(
+    _between(-1, 65535), "a port up to 65535, 0 for any free one, or -1 for no direct channel"
+)
 FILES = Check(
     _is_enough_files,
     f"0, for no limit of its own, or {_FEWEST_FILES} or more: the session's process itself opens about a dozen",
 )
 LOG_FORMAT = Check(FORMATS.__contains__, " or ".join(FORMATS))
 PAIRS = Check(_are_pairs, "NAME=VALUE each")
+ADDRESSES = Check(_are_addresses, "HOST:PORT each")
 WARM = Check(are_items, "ID=NUMBER or ID{JSON of keyword arguments}=NUMBER each")

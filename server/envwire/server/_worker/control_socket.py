@@ -37,26 +37,23 @@ class ControlSocket:
     """
 
     def __init__(
-        self,
-        sock: socket.socket,
-        admit: Callable[[int, bool, socket.socket], None],
-        packed: bool,
+        self, sock: socket.socket, admit: Callable[[int, bool, socket.socket], None], packed: bool
     ) -> None:
         self._socket = sock
         self._admit = admit
         self._packed = packed
-        self.closed = False
 
     def serve(self) -> None:
         """Reads and handles one packet.
 
         Raises:
             Copied: This process is the requested copy.
+            ConnectionResetError: The front is gone.
         """
         packet, descriptors, _, _ = socket.recv_fds(self._socket, ADMIT.size, _COPY_DESCRIPTORS)
-        if not packet:  # the front is gone, which the link reports as well
-            self.closed = True
-        elif packet == FORK and descriptors:
+        if not packet:
+            raise ConnectionResetError("the front is gone")
+        if packet == FORK and descriptors:
             self._fork(socket.socket(fileno=descriptors[0]), descriptors[1:])
         elif descriptors:  # no descriptor: too many open files here; the client retries
             number, shares = ADMIT.unpack(packet)
@@ -80,7 +77,6 @@ class ControlSocket:
 
     def _obstacle(self, descriptors: Sequence[int]) -> str:
         """Returns why this process cannot be copied; "" if it can."""
-        why = "several sessions share the process" if self._packed else obstacle()
-        if not why and len(descriptors) + 1 < _COPY_DESCRIPTORS:
-            why = "too many files are open in the environment's process"
-        return why
+        if len(descriptors) + 1 < _COPY_DESCRIPTORS:
+            return "too many files are open in the environment's process"
+        return "several sessions share the process" if self._packed else obstacle()

@@ -29,13 +29,7 @@ import numpy as np
 
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._ipc.frames import PACKET_BYTES
-from envwire.server._ipc.orphans import (
-    children,
-    inherit_orphans,
-    kill,
-    mark_descendants,
-    reap,
-)
+from envwire.server._ipc.orphans import children, inherit_orphans, kill, mark_descendants, reap
 from envwire.server._worker.confining.confinement import confine
 from envwire.server._worker.confining.control_groups import ControlGroups, enter
 from envwire.server._worker.confining.rlimits import contain

@@ -1,11 +1,11 @@
-"""Waits for the sockets of a session process, and yields the callbacks of those that are ready."""
+"""Waits for the sockets of a session process, and calls back for those that are ready."""
 
 from __future__ import annotations
 
 import math
 import select
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Protocol
 
 from envwire.wire.adaptive_spin import AdaptiveSpin
@@ -55,20 +55,23 @@ class Waiting:
         del self._ready[source.fileno()]
         self._poll.unregister(source.fileno())
 
-    def wait(self) -> Iterator[Callable[[], None]]:
-        """Waits, and yields the callbacks that are due."""
-        poll, spin = self._poll.poll, self._spin
-        readable = spin.poll(poll) or poll(self._milliseconds() if self._deadlines else None)
-        spin.woke()
-        for descriptor, _ in readable:
+    def serve(self) -> None:
+        """Waits, and calls the callbacks that are due."""
+        for descriptor, _ in self._spin.poll(self._poll.poll) or self._sleep():
             # A source may have been replaced since the poll.
             if ready := self._ready.get(descriptor):
-                yield ready
+                ready()
         if self._deadlines:
-            yield from self._late()
+            for late in self._late():
+                late()
+
+    def _sleep(self) -> list[tuple[int, int]]:
+        readable = self._poll.poll(self._milliseconds() if self._deadlines else None)
+        self._spin.woke()
+        return readable
 
     def _milliseconds(self) -> int:
-        """Returns the milliseconds until the next deadline; None without one."""
+        """Returns the milliseconds until the next deadline."""
         first = min(deadline for deadline, _ in self._deadlines.values())
         return max(0, math.ceil((first - time.monotonic()) * 1000))
 

@@ -3,9 +3,28 @@
 from __future__ import annotations
 
 import traceback
+from dataclasses import dataclass
 
+from envwire.server._ipc.scoreboard import Row
+from envwire.server._session.session import Session
 from envwire.server._session.warning_log import WarningRecorder
-from envwire.server._worker.served_session import ServedSession
+
+
+@dataclass(eq=False)
+class ServedSession:
+    """A session that the process serves.
+
+    Attributes:
+        number: Its number on the link, never reused in this process.
+        row: Its row on the scoreboard.
+        session: The session.
+        large: Whether its last reply on the link was large.
+    """
+
+    number: int
+    row: Row
+    session: Session
+    large: bool = False
 
 
 class ProcessSessions:

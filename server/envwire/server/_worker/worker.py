@@ -17,8 +17,7 @@ from envwire.server._worker.link.making import SessionMaker
 from envwire.server._worker.link.service import LinkService
 from envwire.server._worker.poller import Waiting
 from envwire.server._worker.process_setup import die_with, take_output
-from envwire.server._worker.served_session import ServedSession
-from envwire.server._worker.sessions import ProcessSessions
+from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
 
 
@@ -45,21 +44,11 @@ class Worker:
         self._sessions = ProcessSessions(packed=config.sessions_per_process > 1)
         self._waiting = Waiting()
         self._direct = DirectService(
-            self._waiting,
-            self._sessions,
-            endpoints.frames,
-            self._serve_link,
-            config,
+            self._waiting, self._sessions, endpoints.frames, self._serve_link, config
         )
-        maker = SessionMaker(
-            catalogue, self._sessions.warnings, config, origin, endpoints.scoreboard
-        )
+        maker = SessionMaker(catalogue, self._sessions, config, origin, endpoints.scoreboard)
         self._link = LinkService(
-            endpoints.frames,
-            self._sessions,
-            maker,
-            self._direct.channels,
-            config.max_message_bytes,
+            endpoints.frames, self._sessions, maker, self._direct.channels, config.max_message_bytes
         )
         self._control_socket = ControlSocket(
             endpoints.control_socket, self._direct.admit, self._sessions.packed
@@ -72,7 +61,7 @@ class Worker:
             In a process that was forked for a copy of the session, the worker to run there; else None.
         """
         self._waiting.watch(self._endpoints.link, self._link.serve)
-        self._waiting.watch(self._endpoints.control_socket, self._serve_control_socket)
+        self._waiting.watch(self._endpoints.control_socket, self._control_socket.serve)
         with self._sessions.warnings.installed():
             try:
                 with contextlib.suppress(ConnectionError):  # the front is gone
@@ -87,18 +76,11 @@ class Worker:
         return self._copy(*descriptors)
 
     def _serve(self) -> None:
-        wait = self._waiting.wait
         while not self._sessions.over:
-            for serve in wait():
-                serve()
+            self._waiting.serve()
 
     def _serve_link(self) -> None:
         self._link.serve()
-
-    def _serve_control_socket(self) -> None:
-        self._control_socket.serve()
-        if self._control_socket.closed:
-            self._waiting.unwatch(self._endpoints.control_socket)
 
     def _copy(
         self, link: int, output: int, control_socket: int, scoreboard: int, lifeline: int

@@ -35,13 +35,19 @@ from envwire.server.cli._serve.serve import EPILOG, serve
 
 #: Text that Rich would interpret as markup.
 _TAG = re.compile(r"(\[[a-z#/@][^[]*?])")
+#: The end of a line within a paragraph.
+_LINE_END = re.compile(r"(?<!\n)\n *(?!\s)")
 
 
 class _Literal(TyperCommand):
-    """A command whose help is shown literally, since Rich would drop the brackets of envwire[otel]."""
+    """A command whose help is shown literally, since Rich would drop the brackets of envwire[otel].
+
+    Its paragraphs are filled: typer breaks the lines of all but the first where the source does.
+    """
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        self.help = _LINE_END.sub(" ", self.help or "")
         shown: list[Any] = [self, *self.params]
         for each in shown:
             each.help = _TAG.sub(r"\\\1", each.help or "")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Annotated
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from envwire.server.cli._stop import stop
+from envwire.server.cli._stop import USAGE, stop
 
 
 def complete_env_id(ctx: typer.Context, incomplete: str) -> Iterator[str]:
@@ -18,23 +19,116 @@ def complete_env_id(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     return (each for each in known_ids(target) if each.startswith(incomplete))
 
 
-def check_target(ctx: typer.Context, target: str) -> str:
-    """Returns a target that can be dialled; ends the command for another one: gRPC would take port 443 for HOST."""
-    from envwire.client._transports.targets import checked
+def checked(check: Callable[[Any], object]) -> Callable[[typer.Context, Any], Any]:
+    """Returns the callback of an argument or option that ends the command for a value that cannot be used.
 
-    try:
-        return checked(target)
-    except ValueError as error:
-        stop(str(ctx.info_name), error)
+    Args:
+        check: Raises ValueError for a value that is not in the required form, OSError for a file that cannot be
+            written. It is not called for None.
+    """
+
+    def callback(ctx: typer.Context, value: Any) -> Any:
+        try:
+            if value is not None:
+                check(value)
+        except OSError as error:
+            stop(_name(ctx), error)
+        except ValueError as error:
+            stop(_name(ctx), error, USAGE)
+        return value
+
+    return callback
 
 
-Target = Annotated[str, typer.Argument(help="HOST:PORT of a server.", callback=check_target)]
-EnvId = Annotated[str, typer.Argument(help="Environment id.", autocompletion=complete_env_id)]
+def _name(ctx: typer.Context) -> str:
+    """Returns the command's name, without the program's: "farm status"."""
+    parent: Any = ctx.parent
+    return str(ctx.info_name) if parent.parent is None else f"{parent.info_name} {ctx.info_name}"
+
+
+def _check_target(target: str) -> None:
+    """Checks that a target can be dialled: gRPC would take port 443 for HOST."""
+    from envwire.client._transports.targets import checked as dialled
+
+    dialled(target)
+
+
+def _check_target_if_any(target: str) -> None:
+    if target:
+        _check_target(target)
+
+
+def _check_target_or_here(target: str) -> None:
+    from envwire.server.cli._drive.in_process import IN_PROCESS
+
+    if target != IN_PROCESS:
+        _check_target(target)
+
+
+def _check_targets(targets: list[str]) -> None:
+    for target in targets:
+        _check_target(target)
+
+
+def _check_kwargs(options: list[str]) -> None:
+    from envwire.server.cli._drive.arguments import keyword_arguments
+
+    keyword_arguments(options)
+
+
+def _check_wrappers(options: list[str]) -> None:
+    from envwire.server.cli._drive.arguments import wrapper_requests
+
+    wrapper_requests(options)
+
+
+def check_transport(name: str) -> None:
+    """Checks the name of a transport.
+
+    Raises:
+        ValueError: There is none of that name.
+    """
+    from envwire.client._transports.by_name import opener
+
+    opener(name)
+
+
+def check_directory(path: Path) -> None:
+    """Checks that the directory of a file exists, before the work whose result the file is to hold.
+
+    Raises:
+        OSError: There is none.
+    """
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"cannot write {path}: there is no directory {path.parent}")
+
+
+check_target, check_target_if_any = checked(_check_target), checked(_check_target_if_any)
+check_targets, check_output = checked(_check_targets), checked(check_directory)
+Target = Annotated[
+    str, typer.Argument(help="HOST:PORT of a server.", metavar="TARGET", callback=check_target)
+]
+TargetOrHere = Annotated[
+    str,
+    typer.Argument(
+        help="HOST:PORT of a server; or in-process, to run the environment here, with your terminal for breakpoint().",
+        metavar="TARGET",
+        callback=checked(_check_target_or_here),
+    ),
+]
+EnvId = Annotated[
+    str,
+    typer.Argument(help="Environment id.", metavar="ENV_ID", autocompletion=complete_env_id),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 TargetOption = Annotated[
     str,
     typer.Option(
-        "--target", metavar="HOST:PORT", help="A server that hosts it.", show_default=False
+        "--target",
+        metavar="HOST:PORT",
+        help="A server that hosts it.",
+        show_default=False,
+        callback=check_target_if_any,
     ),
 ]
 Imports = Annotated[
@@ -48,15 +142,26 @@ Imports = Annotated[
 Kwargs = Annotated[
     list[str] | None,
     typer.Option(
-        "--kwarg", metavar="NAME=VALUE", help="Argument of the environment, VALUE in JSON or text."
+        "--kwarg",
+        metavar="NAME=VALUE",
+        help="Argument of the environment, VALUE in JSON or text; may be repeated.",
+        callback=checked(_check_kwargs),
     ),
 ]
 TransportName = Annotated[
-    str, typer.Option("--transport", help="How to talk to the server: direct, stream or unary.")
+    str,
+    typer.Option(
+        "--transport",
+        help="How to talk to the server: direct, stream or unary.",
+        callback=checked(check_transport),
+    ),
 ]
 MaxSteps = Annotated[int, typer.Option(min=1, help="Steps after which an episode is cut.")]
 Wrappers = Annotated[
     list[str] | None,
-    typer.Option(help="Wrapper on the server, innermost first: NAME, or NAME={JSON arguments}."),
+    typer.Option(
+        help="Wrapper on the server, innermost first: NAME, or NAME={JSON arguments}; may be repeated.",
+        callback=checked(_check_wrappers),
+    ),
 ]
 Library = Annotated[str, typer.Option(help="Library to take the id from; any by default.")]

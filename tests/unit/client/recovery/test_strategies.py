@@ -21,7 +21,7 @@ from envwire.testing.equality import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Reply
 from tests.conftest import HOSTED
-from tests.hosted_envs import Fault
+from tests.hosted_envs import Fault, Wavering
 
 FAULTY, WAVERING = "tests/Faulty-v0", "tests/Wavering-v0"
 
@@ -274,3 +274,21 @@ def test_an_observation_that_is_no_array_is_kept_whole(there: Mortal) -> None:
     observation = env.step({"x": np.zeros((2, 3), np.float16)})[0]
     there.kill()
     assert identical(env.step({"x": np.zeros((2, 3), np.float16)})[0], observation)
+
+
+def test_a_mismatch_is_told_even_if_the_environment_that_is_closed_raises(
+    there: Mortal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = remote(there, WAVERING, "replay", certain=1)
+    env.reset(seed=1)
+    assert env.np_random is not None, "read, and from now on mirrored"
+    for _ in range(3):
+        env.step(0)
+
+    def close(_: Wavering) -> None:
+        raise EOFError
+
+    there.kill()
+    monkeypatch.setattr(Wavering, "close", close)
+    with pytest.raises(ReplayMismatchError):
+        env.step(0)

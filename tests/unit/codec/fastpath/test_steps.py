@@ -258,14 +258,34 @@ def test_requests_with_a_header_or_with_more_in_them_are_left_to_protobuf() -> N
         assert reader.read(headed) is None
 
 
+def test_a_request_as_long_as_the_last_one_may_be_divided_otherwise() -> None:
+    reader = reader_of_requests("a")
+    for sequence, action in ((1, "abc"), (2, "abc"), (300, "ab"), (301, "cd"), (3, "abc")):
+        assert reader.read(request(sequence, action)) == (sequence, action)
+
+
 @PROFILE
 @given(st.data())
 def test_damaged_requests_are_left_to_protobuf_or_read_alike(data: st.DataObject) -> None:
     whole = bytearray(request(300, 5))
     for _ in range(data.draw(st.integers(1, 3))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
-    cut = bytes(whole[: data.draw(st.integers(0, len(whole)))])
-    read = reader_of_requests(5).read(cut)
+    check_damaged(reader_of_requests(5), bytes(whole[: data.draw(st.integers(0, len(whole)))]))
+
+
+@pytest.mark.parametrize("place", range(len(request(300, 5))))
+def test_requests_that_differ_from_the_last_one_by_a_byte_are_left_or_read_alike(
+    place: int,
+) -> None:
+    whole, reader = request(300, 5), reader_of_requests(5)
+    for byte in range(256):
+        assert reader.read(whole) == (300, 5)
+        check_damaged(reader, whole[:place] + bytes((byte,)) + whole[place + 1 :])
+
+
+def check_damaged(reader: StepRequestReader, raw: bytes) -> None:
+    """Checks that a request is left to protobuf, or read as protobuf reads it."""
+    read = reader.read(raw)
     if read is not None:
-        step = pb.InteractRequest.FromString(cut).step
+        step = pb.InteractRequest.FromString(raw).step
         assert read == (step.sequence & (2**64 - 1), step.action.int_value)

@@ -216,3 +216,11 @@ def test_a_variable_switches_the_fast_path_off(
     if value is not None:
         monkeypatch.setenv(FASTPATH, value)
     assert type(step_codec(FAMILY)) is type(step_codec(FAMILY, vector=True)) is expected
+
+
+@pytest.mark.parametrize("name", ["messages", "fixed parts"])
+@pytest.mark.parametrize("reward", [np.complex64(1 + 2j), np.array(3j), 2j])
+def test_a_complex_reward_has_no_plain_value_and_no_warning(name: str, reward: Any) -> None:
+    raw = codec(name).encode_response((0, reward, False, False, {}))
+    assert np.isnan(pb.InteractResponse.FromString(raw).step.reward)
+    assert identical(codec(name).decode_response(raw)[1], reward)  # type: ignore[index]

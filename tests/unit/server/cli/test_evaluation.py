@@ -16,6 +16,7 @@ from envwire.client.errors import SessionLostError
 from envwire.server.cli._drive.evaluation import Plan, Result, episode_seed, evaluate
 from envwire.server.cli._drive.policies import load_policy
 from envwire.server.cli._drive.statistics import histogram, interval, summary
+from envwire.server.cli._failures import CommandError
 
 
 class Drawn(gym.Env[int, int]):
@@ -114,7 +115,7 @@ def test_a_policy_is_given_what_it_takes() -> None:
     here = __name__
     assert load_policy(f"{here}:of_observation")(3, None) == 3
     assert load_policy(f"{here}:of_both")(3, 4) == (3, 4)
-    with pytest.raises(ValueError, match="has no function none"):
+    with pytest.raises(CommandError, match="has no function none"):
         load_policy(f"{here}:none")
     with pytest.raises(ImportError):
         load_policy("no.such.module:policy")

@@ -46,7 +46,7 @@ def test_it_serves_as_the_image_that_it_builds_on() -> None:
 @pytest.mark.parametrize("name", ["two\nlines", "\\"])
 def test_a_name_of_several_lines_is_refused(name: str, tmp_path: Path) -> None:
     answer = CliRunner().invoke(app, ["image", name, "-o", str(tmp_path / "Dockerfile")])
-    assert answer.exit_code == 1
+    assert answer.exit_code == 2
     assert not (tmp_path / "Dockerfile").exists()
 
 

@@ -13,6 +13,9 @@ from typing import Any
 import pytest
 import uvloop
 
+from envwire.codec import FaultError, Reason
+from envwire.server._ipc.frames import FORK
+from envwire.server._processes import process as process_module
 from envwire.server._processes.forks import ForkError
 from envwire.server._processes.process import Process
 
@@ -59,21 +62,27 @@ class _Forkserver:
         return contextlib.nullcontext()
 
 
-@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
-def test_a_process_that_dies_while_it_copies_itself_leaves_no_descriptor_watched(
-    loop: Callable[[], asyncio.AbstractEventLoop],
-) -> None:
+async def _copying() -> tuple[Process, asyncio.Future[Any], list[int]]:
+    """Starts a process and a copy of it; returns both, and the process's own ends."""
     ends: list[int] = []
 
     async def fork(descriptors: Sequence[int], _: object) -> int:
         ends.extend(map(os.dup, descriptors))
         return 0
 
+    process = await Process.spawn(fork, 1, 1000)
+    forkserver: Any = _Forkserver()
+    copying = asyncio.ensure_future(process.copy(forkserver, [], lambda _: None))
+    await asyncio.sleep(0)
+    return process, copying, ends
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_process_that_dies_while_it_copies_itself_leaves_no_descriptor_watched(
+    loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
     async def run() -> None:
-        process = await Process.spawn(fork, 1, 1000)
-        forkserver: Any = _Forkserver()
-        copying = asyncio.ensure_future(process.copy(forkserver, [], lambda _: None))
-        await asyncio.sleep(0)
+        process, copying, ends = await _copying()
         for end in ends:
             os.close(end)
         with pytest.raises(ForkError, match="gone"):
@@ -93,6 +102,25 @@ def test_a_process_that_dies_while_it_copies_itself_leaves_no_descriptor_watched
     running = loop()
     running.run_until_complete(run())
     running.close()
+
+
+def test_a_process_without_a_free_descriptor_says_why_it_is_not_copied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(process_module, "NEWS_SECONDS", 0.0)
+
+    async def run() -> FaultError:
+        _, copying, ends = await _copying()
+        with socket.socket(fileno=ends[2]) as control_socket:
+            # Received without its descriptors, which the kernel closes.
+            assert control_socket.recv(len(FORK)) == FORK
+            with pytest.raises(FaultError, match="too many files are open") as refused:
+                await asyncio.wait_for(copying, 5.0)
+        for end in (*ends[:2], ends[3]):
+            os.close(end)
+        return refused.value
+
+    assert asyncio.run(run()).reason is Reason.UNSUPPORTED
 
 
 def _is_excused(descriptor: str) -> bool:

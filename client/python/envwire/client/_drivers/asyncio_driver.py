@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TypeVar
 
+from envwire.client._drivers import keeper
 from envwire.client._drivers.async_watched import WatchedAsyncTransport
 from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.outcome import Outcome
@@ -104,17 +105,28 @@ class AsyncDriver:
     async def close(self) -> None:
         """Closes the environment and frees the connection; a session that is already gone counts as closed.
 
+        If it is cancelled, the session is closed in the background.
+
         Raises:
             Exception: Any exception of the environment; the connection is freed anyway.
         """
+        end = self.kill
         try:
             if self.session.closable:
                 await self.serve(Close())
+        except asyncio.CancelledError:
+            end = self.close_later
+            raise
         except RemoteError as error:
             if is_news(error):
                 raise
         finally:
-            self.kill()
+            end()
+
+    def close_later(self) -> None:
+        """Closes the environment in the background, over the connection of the blocking driver."""
+        self._transport.leave_loop()
+        keeper.close_later(self.blocking)
 
     def kill(self) -> None:
         """Frees the connection without closing the session, which has ended already or ends with its lease."""

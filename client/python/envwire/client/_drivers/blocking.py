@@ -228,7 +228,7 @@ class BlockingDriver:
     def begin_close(self, timeout: float | None = None) -> None:
         """Sends a Close; for its arguments see `close`.
 
-        If a timeout is given and another request is still unanswered, nothing is sent: the session ends with its lease.
+        If a timeout is given and another request stays unanswered, nothing is sent: the session ends with its lease.
         """
         session = self.session
         if timeout is not None:
@@ -241,8 +241,8 @@ class BlockingDriver:
         self.begin(Close())
 
     def _is_idle(self, timeout: float | None) -> bool:
-        """Returns whether no answer is pending, or it arrives in time."""
-        if timeout is None or not self.session.pending:
+        """Returns whether no answer is pending, or it arrives in time. One in doubt is asked for again in that time."""
+        if timeout is None or not self.session.pending or self.session.in_doubt:
             return True
         if (descriptor := self.fileno()) < 0:
             return False

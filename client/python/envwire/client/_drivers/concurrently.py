@@ -19,6 +19,6 @@ def at_once(function: Callable[[Any], _T], items: Sequence[Any]) -> list[_T]:
         return [function(item) for item in items]
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(min(len(items), _MAX_THREADS)) as threads:
-        futures = [threads.submit(function, item) for item in items]
-    return [future.result() for future in futures]
+    with ThreadPoolExecutor(_MAX_THREADS) as threads:
+        results = threads.map(function, items)
+    return list(results)

@@ -11,6 +11,7 @@ import contextlib
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
 
 from envwire.client._drivers.blocking import BlockingDriver
@@ -26,10 +27,16 @@ _PERIOD_SECONDS = 0.2
 _CLOSE_SECONDS, _EXIT_SECONDS = 2.0, 5.0
 
 
-def look_after(owner: object, driver: BlockingDriver) -> None:
-    """Closes a session when `owner` is garbage-collected or the program exits, and renews its lease until then."""
-    weakref.finalize(owner, _unclosed.put, driver).atexit = False
+def look_after(owner: object, driver: BlockingDriver) -> Callable[[], object]:
+    """Closes a session when `owner` is garbage-collected or the program exits, and renews its lease until then.
+
+    Returns:
+        Forgets the owner, whose session somebody else closes.
+    """
+    finalizer = weakref.finalize(owner, _unclosed.put, driver)
+    finalizer.atexit = False
     keep(driver)
+    return finalizer.detach
 
 
 def close_later(driver: BlockingDriver) -> None:

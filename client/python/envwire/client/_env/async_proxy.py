@@ -170,11 +170,15 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
 
     async def render(self) -> Any:
         """Returns a frame of the current state (see `Env.render`)."""
-        return await self._serve(Render())
+        return await self._call(Render())
 
     async def _serve(self, operation: Operation[_T]) -> _T:
         with self._guard:
             return await self._handle.serve(operation)
+
+    async def _call(self, operation: Operation[_T]) -> _T:
+        with self._guard:
+            return await self._handle.run(call(self._random, operation))
 
     async def get_np_random(self) -> np.random.Generator:
         """Returns the environment's generator, mirrored from now on: both sides draw from one sequence of numbers.
@@ -206,12 +210,11 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         return partial(self._call_method, name) if method else value
 
     async def _call_method(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
-        with self._guard:
-            return await self._handle.run(call(self._random, CallMethod(name, args, kwargs)))
+        return await self._call(CallMethod(name, args, kwargs))
 
     async def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
         """Sets an attribute of the outermost layer on the server that has it; returns whether it was set."""
-        return await self._serve(SetAttribute(name, value, force))
+        return await self._call(SetAttribute(name, value, force))
 
     async def save_state(self) -> SavedState:
         """Saves the state of the environment (see `envwire.client.RemoteEnv.save_state`)."""

@@ -76,7 +76,7 @@ class RemoteAttributes(EnvAttributes[SessionHandle]):
     def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
         """Sets an attribute of the outermost layer on the server that has it; returns whether it was set."""
         self._used = True
-        return self._handle.serve(SetAttribute(name, value, force))
+        return self._handle.run(call(self._random, SetAttribute(name, value, force)))
 
     def __getattr__(self, name: str) -> Any:
         """Reads an attribute that the proxy does not have from the environment, unless its name is private."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+import contextlib
+from typing import Any, TypeVar
 
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.flows import Ask, Flow
 from envwire.client._recovery.strategies import RecoveryStrategy
-from envwire.client._session.attribute_operations import CallMethod, GetRandom
-from envwire.client._session.operations import Reset, Step
-from envwire.client.errors import InvalidRequestError, RemoteError
+from envwire.client._session.attribute_operations import GetRandom
+from envwire.client._session.operations import Operation, Reset, Step
+from envwire.client.errors import InvalidRequestError, RemoteEnvError, RemoteError
 from envwire.codec.steps.step_codec import StepResult
 from envwire.v1 import spaces_pb2
+
+_T = TypeVar("_T")
 
 
 def reset(
@@ -36,11 +39,11 @@ def reset(
     if state is None and seed is None and strategy.recording is not None:
         # Not the mirror's: a method that was called since the last answer may have drawn.
         state = yield from _generator_state(strategy)
-    result, mirror = yield Ask(Reset(seed, options, state, random.active), recover=True)
+    result, mirror = yield from _ask(random, Reset(seed, options, state, random.active))
     strategy.observe(result[0])
     if mirror is not None:
         random.absorb(mirror)
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 def _generator_state(strategy: RecoveryStrategy) -> Flow[spaces_pb2.RandomState | None]:
@@ -58,18 +61,33 @@ def _generator_state(strategy: RecoveryStrategy) -> Flow[spaces_pb2.RandomState 
 
 def mirrored_step(random: MirroredRandom, action: Any) -> Flow[StepResult]:
     """Takes a step of an environment whose generator is mirrored."""
-    result, mirror = yield Ask(Step(action, random.changed(), True), recover=True)
+    result, mirror = yield from _ask(random, Step(action, random.changed(), True))
     if mirror is not None:
         random.absorb(mirror)
-    return result  # type: ignore[no-any-return]
+    return result
 
 
-def call(random: MirroredRandom, method: CallMethod) -> Flow[Any]:
-    """Calls a method of an environment whose generator may be mirrored: the method may draw from it."""
-    result = yield Ask(method, recover=True)
+def call(random: MirroredRandom, operation: Operation[_T]) -> Flow[_T]:
+    """Sends a request whose answer does not mirror the generator, from which the environment may draw all the same."""
+    result: _T = yield from _ask(random, operation)
+    yield from _follow(random)
+    return result
+
+
+def _ask(random: MirroredRandom, operation: Operation[_T]) -> Flow[_T]:
+    """Sends a request; if the environment raises, it may have drawn before."""
+    try:
+        return (yield Ask(operation, recover=True))  # type: ignore[no-any-return]
+    except Exception as error:
+        if isinstance(error, RemoteEnvError) or not isinstance(error, RemoteError):
+            with contextlib.suppress(RemoteError):  # the first error says more
+                yield from _follow(random)
+        raise
+
+
+def _follow(random: MirroredRandom) -> Flow[None]:
     if random.active:
         random.follow((yield Ask(GetRandom(), recover=True)))
-    return result
 
 
 def generator(random: MirroredRandom, env_id: str) -> Flow[Any]:

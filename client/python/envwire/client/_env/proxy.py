@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from envwire.client._env.attributes import RemoteAttributes
 from envwire.client._env.chunks import StepAlone, step_many
-from envwire.client._env.episodes import mirrored_step, reset
+from envwire.client._env.episodes import call, mirrored_step, reset
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
@@ -171,7 +171,7 @@ class RemoteProxy(RemoteAttributes):
         return self._frame() if self._viewer is None else None
 
     def _frame(self) -> Any:
-        return self._handle.serve(Render())
+        return self._handle.run(call(self._random, Render()))
 
     def close(self) -> None:
         """Closes the environment on the server and the connection to it. Closing twice is harmless."""

@@ -6,9 +6,9 @@ from envwire.client.errors import InvalidRequestError, RequestTimeoutError, Serv
 from envwire.codec import Reason
 
 
-def refused(target: str, advice: str = "") -> ServerUnavailableError:
+def refused(target: str, question: str = "", advice: str = "") -> ServerUnavailableError:
     """Returns the exception for an address that refuses connections."""
-    error = ServerUnavailableError(f"nothing listens at {target}{advice}")
+    error = ServerUnavailableError(f"nothing listens at {target}{question}", advice)
     error.refused = True
     return error
 
@@ -17,8 +17,8 @@ def nothing_listens(target: str) -> ServerUnavailableError:
     """Returns the exception for a first connection that is refused."""
     return refused(
         target,
-        "; is the server running (envwire serve ...), and is the port right? For a server that is about to start, "
-        "connect_timeout= says how many seconds to wait",
+        "; is the server running (envwire serve ...), and is the port right?",
+        " For a server that is about to start, connect_timeout= says how many seconds to wait",
     )
 
 
@@ -48,7 +48,8 @@ def server_gone(
     )
     error = ServerUnavailableError(
         f"{label}: {failure} any more, tried for {seconds:.1f} s. The server was stopped or crashed, and the "
-        f"environment with it{advice}"
+        "environment with it",
+        advice,
     )
     error.refused = True
     return error
@@ -59,8 +60,9 @@ def server_unreachable(
 ) -> ServerUnavailableError:
     """Returns the exception for a session whose server cannot be reached, though it may still run."""
     return ServerUnavailableError(
-        f"{label}: {failure}. No connection could be made for {seconds:.1f} s; the server keeps the environment for "
-        f"{lease:g} s (lease=). Try again before that is over, or call reset() when the server can be reached"
+        f"{label}: {failure}. No connection could be made for {seconds:.1f} s",
+        f"; the server keeps the environment for {lease:g} s (lease=). Try again before that is over, or call reset() "
+        "when the server can be reached",
     )
 
 
@@ -82,8 +84,8 @@ def no_answer(target: str, timeout: float) -> ServerUnavailableError:
 def timed_out(target: str, timeout: float) -> RequestTimeoutError:
     """Returns the exception for a reply that did not arrive in time."""
     return RequestTimeoutError(
-        f"no answer from {target} within {timeout:g} s; the request may have been served all the same. Give "
-        "RemoteEnv a longer timeout=, or look at what the environment does there"
+        f"no answer from {target} within {timeout:g} s; the request may have been served all the same",
+        ". Give RemoteEnv a longer timeout=, or look at what the environment does there",
     )
 
 

@@ -4,23 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from envwire.client.errors import (
-    CapacityError,
-    InvalidRequestError,
-    NotAllowedError,
-    RemoteEnvError,
-    RemoteError,
-    RemoteTracebackError,
-    RequestTimeoutError,
-    ServerUnavailableError,
-    SessionClosedError,
-    SessionError,
-    SessionLostError,
-    StepTimeoutError,
-    UnauthenticatedError,
-)
+from envwire.client import errors
 from envwire.codec import (
-    FAULTS,
     Family,
     FaultError,
     Reason,
@@ -38,32 +23,32 @@ LIBRARY_CLASSES: dict[Reason, Callable[[Family], type[Exception]]] = {
     Reason.RESET_NEEDED: lambda family: family.error.ResetNeeded,
 }
 
-#: The class for each gRPC status code; the other codes give a plain RemoteError. The code is that of the reason in
-#: `FAULTS`, or that of the fault if its reason is missing or unknown: a proxy's, a newer server's.
-CLASSES_BY_CODE: dict[int, type[RemoteError]] = {
-    2: RemoteEnvError,  # UNKNOWN: what code on the server raised
-    3: InvalidRequestError,  # INVALID_ARGUMENT
-    4: RequestTimeoutError,  # DEADLINE_EXCEEDED
-    7: NotAllowedError,  # PERMISSION_DENIED
-    8: CapacityError,  # RESOURCE_EXHAUSTED
-    9: SessionError,  # FAILED_PRECONDITION
-    10: SessionError,  # ABORTED
-    11: InvalidRequestError,  # OUT_OF_RANGE
-    12: InvalidRequestError,  # UNIMPLEMENTED
-    14: ServerUnavailableError,  # UNAVAILABLE
-    16: UnauthenticatedError,  # UNAUTHENTICATED
+#: The class for each gRPC status code; the other codes give a plain RemoteError. The code is that of the reason, or
+#: that of the fault if its reason is missing or unknown: a proxy's, a newer server's.
+CLASSES_BY_CODE: dict[int, type[errors.RemoteError]] = {
+    2: errors.RemoteEnvError,  # UNKNOWN: what code on the server raised
+    3: errors.InvalidRequestError,  # INVALID_ARGUMENT
+    4: errors.RequestTimeoutError,  # DEADLINE_EXCEEDED
+    7: errors.NotAllowedError,  # PERMISSION_DENIED
+    8: errors.CapacityError,  # RESOURCE_EXHAUSTED
+    9: errors.SessionError,  # FAILED_PRECONDITION
+    10: errors.SessionError,  # ABORTED
+    11: errors.InvalidRequestError,  # OUT_OF_RANGE
+    12: errors.InvalidRequestError,  # UNIMPLEMENTED
+    14: errors.ServerUnavailableError,  # UNAVAILABLE
+    16: errors.UnauthenticatedError,  # UNAUTHENTICATED
 }
 
 #: The class for each reason that has a more exact one than its status code.
-CLASSES: dict[Reason, type[RemoteError]] = {
-    Reason.UNKNOWN_SESSION: SessionLostError,
-    Reason.SESSION_CLOSED: SessionClosedError,
-    Reason.SEQUENCE_GAP: SessionError,
-    Reason.SEQUENCE_REUSED: SessionError,
-    Reason.MESSAGE_TOO_LARGE: InvalidRequestError,
-    Reason.SESSION_EXPIRED: SessionLostError,
-    Reason.SESSION_LOST: SessionLostError,
-    Reason.STEP_TIMEOUT: StepTimeoutError,
+CLASSES: dict[Reason, type[errors.RemoteError]] = {
+    Reason.UNKNOWN_SESSION: errors.SessionLostError,
+    Reason.SESSION_CLOSED: errors.SessionClosedError,
+    Reason.SEQUENCE_GAP: errors.SessionError,
+    Reason.SEQUENCE_REUSED: errors.SessionError,
+    Reason.MESSAGE_TOO_LARGE: errors.InvalidRequestError,
+    Reason.SESSION_EXPIRED: errors.SessionLostError,
+    Reason.SESSION_LOST: errors.SessionLostError,
+    Reason.STEP_TIMEOUT: errors.StepTimeoutError,
 }
 
 
@@ -79,7 +64,7 @@ def exception(fault: FaultError, family: Family) -> BaseException:
             f"{error} (on the server, whose environment needs it; this program does not)"
         )
     if fault.traceback:
-        error.__cause__ = RemoteTracebackError("\n".join(fault.traceback))
+        error.__cause__ = errors.RemoteTracebackError("\n".join(fault.traceback))
     return error
 
 
@@ -98,17 +83,17 @@ def checked(response: pb.InteractResponse) -> pb.InteractResponse:
 def note_making(error: BaseException, env_id: str) -> None:
     """Adds a note that making the environment raised the exception: a bare KeyError would not say so."""
     add_note = getattr(error, "add_note", None)  # since Python 3.11
-    if isinstance(error.__cause__, RemoteTracebackError) and add_note is not None:
+    if isinstance(error.__cause__, errors.RemoteTracebackError) and add_note is not None:
         add_note(f"raised on the server, while {env_id} was made")
 
 
 def _by_reason(fault: FaultError, family: Family) -> Exception:
     if fault.reason in LIBRARY_CLASSES:
         return LIBRARY_CLASSES[fault.reason](family)(_text(fault))
-    code = FAULTS[fault.reason].code
+    code = fault.reason.code
     if fault.reason is Reason.INTERNAL and fault.code != code:
-        return CLASSES_BY_CODE.get(fault.code, RemoteError)(_text(fault))
-    kind = CLASSES.get(fault.reason) or CLASSES_BY_CODE.get(code, RemoteError)
+        return CLASSES_BY_CODE.get(fault.code, errors.RemoteError)(_text(fault))
+    kind = CLASSES.get(fault.reason) or CLASSES_BY_CODE.get(code, errors.RemoteError)
     error = kind(_text(fault))
     error.reason = fault.reason.value
     error.metadata = dict(fault.metadata)

@@ -5,14 +5,7 @@ Closing is idempotent: a session that is already gone, or whose server is unreac
 
 from __future__ import annotations
 
-from envwire.client.errors import (
-    NotAllowedError,
-    RemoteError,
-    ServerUnavailableError,
-    SessionClosedError,
-    SessionError,
-    StepTimeoutError,
-)
+from envwire.client import errors
 from envwire.codec import Reason
 
 #: The reasons that end a session.
@@ -29,13 +22,13 @@ ENDS = frozenset(
 )
 
 #: Errors which mean that there is nothing left to close.
-_GONE = (SessionError, ServerUnavailableError, NotAllowedError)
+_GONE = (errors.SessionError, errors.ServerUnavailableError, errors.NotAllowedError)
 
 
 def is_lost(error: Exception) -> bool:
     """Returns whether an error means that the session is lost: the server ended it, or cannot be reached."""
-    return isinstance(error, ServerUnavailableError) or (
-        isinstance(error, RemoteError) and error.reason in ENDS
+    return isinstance(error, errors.ServerUnavailableError) or (
+        isinstance(error, errors.RemoteError) and error.reason in ENDS
     )
 
 
@@ -44,10 +37,10 @@ def is_news(error: Exception) -> bool:
 
     An environment that hung while it was being closed is reported, although its session is gone too.
     """
-    return isinstance(error, StepTimeoutError) or not isinstance(error, _GONE)
+    return isinstance(error, errors.StepTimeoutError) or not isinstance(error, _GONE)
 
 
-def not_live(owner: object, pid: int | None = None) -> SessionClosedError:
+def not_live(owner: object, pid: int | None = None) -> errors.SessionClosedError:
     """Returns the exception for an environment that has no session in this process.
 
     Args:
@@ -55,9 +48,9 @@ def not_live(owner: object, pid: int | None = None) -> SessionClosedError:
         pid: Id of the other process that made its session; None if the session was closed or lost.
     """
     if pid is None:
-        return SessionClosedError(
+        return errors.SessionClosedError(
             f"{owner} is closed, or its session was lost; reset() makes it again"
         )
-    return SessionClosedError(
+    return errors.SessionClosedError(
         f"{owner} was made in process {pid}, before a fork; reset() makes one for this process"
     )

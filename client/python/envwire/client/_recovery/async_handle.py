@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from envwire.client._drivers import keeper
 from envwire.client._drivers.asyncio_driver import AsyncDriver
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.departure import close_unwanted
@@ -63,8 +62,7 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
             raise
         self.release()
         self._adopt(made, successor)
-        driver.kill()
-        keeper.close_later(driver.blocking)
+        driver.close_later()
 
     async def serve(self, operation: Operation[_T]) -> _T:
         """Serves a request; if the session turns out to be lost, the strategy decides what happens.
@@ -99,9 +97,9 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
         return await run_async(flow, self.perform)
 
     async def kill(self, *, close: bool = False) -> None:
-        """Frees the connection of the session; if `close`, closes the session first, ignoring errors of the server."""
+        """Frees the connection of the session; if `close`, closes the session first, whatever that raises."""
         if close:
-            with contextlib.suppress(RemoteError):
+            with contextlib.suppress(Exception):
                 await self.close()
         elif (driver := self._release_own()) is not None:
             driver.kill()

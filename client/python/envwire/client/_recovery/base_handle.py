@@ -64,6 +64,7 @@ class BaseSessionHandle(Generic[D]):
         self._maker = maker
         self._departures = Departures(maker, strategy)
         self._label = label
+        self._forget: Callable[[], object] = lambda: None
         self._stats = ConnectionStats()
 
     def __str__(self) -> str:
@@ -113,11 +114,13 @@ class BaseSessionHandle(Generic[D]):
         self.driver, self.target = driver, made.target
         # The session must not refer to the handle: it is closed when the handle is garbage-collected.
         driver.session.on_notices = partial(_log_notices, str(self))
-        keeper.look_after(self, made.driver)
+        self._forget()
+        self._forget = keeper.look_after(self, made.driver)
 
     def release(self) -> D | None:
         """Detaches and returns the driver; the caller closes its session."""
         driver, self.driver = self.driver, None
+        self._forget()
         self._departures.cancel()
         if driver is not None:
             keeper.release(driver.blocking)
@@ -164,7 +167,7 @@ class BaseSessionHandle(Generic[D]):
             case MakeNew():
                 return self.make()
             case CopyTo():
-                clone, origin = effect.clone, self.live().session.identity.reference
+                clone, origin = effect.clone, self.live().session.identity
                 make = partial(self._maker.make_copy, self.target, origin, clone.strategy)
                 return clone._make_session(make)
             case Ask():

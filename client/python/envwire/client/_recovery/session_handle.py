@@ -98,9 +98,9 @@ class SessionHandle(BaseSessionHandle[BlockingDriver]):
         return run(flow, self.perform)
 
     def kill(self, *, close: bool = False) -> None:
-        """Frees the connection of the session; if `close`, closes the session first, ignoring errors of the server."""
+        """Frees the connection of the session; if `close`, closes the session first, whatever that raises."""
         if close:
-            with contextlib.suppress(RemoteError):
+            with contextlib.suppress(Exception):
                 self.close()
         elif (driver := self._release_own()) is not None:
             driver.kill()

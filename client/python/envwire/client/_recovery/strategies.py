@@ -38,13 +38,11 @@ class RecoveryStrategy:
 
     Attributes:
         recording: The recording of the environment's requests, for a strategy that needs one.
-        moves: Whether the environment moves to another server if its own stops answering.
-        leaves: Whether the environment moves to another server if its own is about to stop.
+        moves: Whether the environment moves to another server if its own stops answering, or is about to stop.
     """
 
     recording: Recording | None = None
     moves = False
-    leaves = False
 
     def begin(self) -> None:
         """Starts over: the environment is made as a new one."""
@@ -59,7 +57,7 @@ class RecoveryStrategy:
     def leaves_before(self, operation: Operation[Any]) -> bool:
         """Returns whether the environment may move to another server before a request."""
         del operation
-        return self.leaves
+        return self.moves
 
     def arrive(self) -> Asking[None]:
         """Brings a new session to the state of the current one, which still exists; sends requests to the new one.
@@ -115,7 +113,7 @@ class RaiseUnreachable(_UnreachableIsLost):
     """
 
     def __init__(self, *, moves: bool) -> None:
-        self.moves = self.leaves = moves
+        self.moves = moves
 
     def leaves_before(self, operation: Operation[Any]) -> bool:
         """Returns whether a request resets all environments."""
@@ -125,7 +123,7 @@ class RaiseUnreachable(_UnreachableIsLost):
 class Truncate(_UnreachableIsLost):
     """The step that detects the loss ends the episode, as a time limit would."""
 
-    moves = leaves = True
+    moves = True
 
     def __init__(self) -> None:
         self.begin()
@@ -170,7 +168,7 @@ class Replay(_UnreachableIsLost):
         recording: The recording of the environment's requests.
     """
 
-    moves = leaves = True
+    moves = True
 
     def __init__(self, recording: Recording) -> None:
         self.recording = self._recording = recording

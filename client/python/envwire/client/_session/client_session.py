@@ -15,7 +15,6 @@ from typing import Any
 from envwire.client._errors.faults import exception
 from envwire.client._errors.losses import ENDS
 from envwire.client._session.events import Answered, Event, Refused, SendAgain
-from envwire.client._session.identity import SessionIdentity
 from envwire.client._session.notices import Notice, read_notices
 from envwire.client._session.operations import Close, Operation, Render, Step, numbered
 from envwire.client._session.recording.recording import Recording
@@ -55,7 +54,7 @@ class ClientSession:
         state: Its state.
         timeout: Seconds that a request may take.
         retries: The schedule for sending a request again after its connection broke.
-        identity: Its id and secret.
+        identity: Its id and secret, for a request that refers to it from another session.
         header: The session header of its requests; empty until the session is made.
         capabilities: Names of the optional features that the server supports for it.
         recorded_as: Name of the recording that the server keeps of it; empty if it keeps none.
@@ -78,7 +77,7 @@ class ClientSession:
         self.state = State.UNMADE
         self.timeout = timeout or MAKE_SECONDS
         self.sequence: int = 0
-        self.identity = SessionIdentity("", b"")
+        self.identity = pb.SessionHeader()
         self._own_timeout = timeout is not None
         self._family = family
         self._recording = recording
@@ -194,8 +193,8 @@ class ClientSession:
     def _receive_make(self, made: pb.MakeResponse) -> Event:
         self.state = moved(self.state, Move.MADE)
         self.retries.forget_cut()
-        self.identity = SessionIdentity(made.session_id, made.secret)
-        self.header = session_header(*self.identity)
+        self.identity = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
+        self.header = session_header(made.session_id, made.secret)
         self.capabilities = frozenset(made.capabilities)
         self.recorded_as = made.recording
         self.retries.lease = to_seconds(made.lease)

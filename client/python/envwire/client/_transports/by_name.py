@@ -79,17 +79,23 @@ def open_transport(
     if isinstance(transport, Transport):
         return transport
     name = transport or DEFAULT
-    if name not in TRANSPORTS:
-        raise ValueError(f"unknown transport {name!r}; choose one of {', '.join(TRANSPORTS)}")
+    open_named = opener(name)
     if not target:
         raise ValueError(f"transport {name!r} needs a target, HOST:PORT")
     target = checked(target)
     credentials = credentials or Credentials()
     credentials.check_target(target)
-    wait = (
-        connect_timeout
-        if isinstance(connect_timeout, ConnectWait)
-        else ConnectWait.of(connect_timeout)
-    )
+    wait = ConnectWait.of(connect_timeout)
     address, credentials = pinned(target, wait, credentials)
-    return TRANSPORTS[name](address, wait, credentials)
+    return open_named(address, wait, credentials)
+
+
+def opener(name: str) -> Opener:
+    """Returns what opens the transport of a name.
+
+    Raises:
+        ValueError: The name is unknown.
+    """
+    if name not in TRANSPORTS:
+        raise ValueError(f"unknown transport {name!r}; choose one of {', '.join(TRANSPORTS)}")
+    return TRANSPORTS[name]

@@ -22,8 +22,10 @@ class ConnectWait(NamedTuple):
     refused: bool
 
     @classmethod
-    def of(cls, connect_timeout: float | None) -> ConnectWait:
+    def of(cls, connect_timeout: float | ConnectWait | None) -> ConnectWait:
         """Returns the wait for the option `connect_timeout`; only an explicit timeout waits for a server to start."""
+        if isinstance(connect_timeout, ConnectWait):
+            return connect_timeout
         if connect_timeout is None:
             return cls(_DEFAULT_SECONDS, refused=False)
         return cls(connect_timeout, refused=True)

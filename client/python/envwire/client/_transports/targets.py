@@ -32,8 +32,8 @@ def checked(target: object) -> str:
     web = _WEB.fullmatch(target)
     if web is not None:
         raise ValueError(
-            f"the target {target!r} is a URL; leave out the scheme, {web['rest'] or _EXAMPLE!r}. For TLS, pass "
-            "credentials=Credentials(...)"
+            f"the target {target!r} is a URL; leave out the scheme, {web['rest'] or _EXAMPLE!r}. For TLS, set the "
+            "variable ENVWIRE_CA or pass Credentials"
         )
     scheme, rest = _parts(target)
     if scheme is None and "://" not in target and not _HAS_PORT.search(rest):

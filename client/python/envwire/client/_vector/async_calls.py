@@ -10,14 +10,13 @@ from functools import partial
 from typing import Any
 
 from envwire.client._vector.batching.batches import Bounds, Cut
-from envwire.client._vector.batching.gathering import Gatherer
+from envwire.client._vector.batching.gathering import Gatherer, first_finished
 from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.batching.resets import cut_options, cut_seeds
 from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shard_pool import ShardPool
 from envwire.client._vector.shard_selection import compact_bounds, env_ids, shards_of
 from envwire.client._vector.shards import Shard
-from envwire.client._vector.waiting import first_finished
 from envwire.codec import Family
 
 

@@ -83,5 +83,4 @@ class Shard(BaseShard[SessionHandle]):
     @property
     def timeout(self) -> float:
         """Timeout of a request, in seconds."""
-        driver = self.handle.driver
-        return 0.0 if driver is None else driver.session.timeout
+        return self.handle.live().session.timeout

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from envwire.client._vector.batching.resets import ResetOptions
 from envwire.client._vector.shard_episodes import ShardEpisodes, StepResult
 from envwire.client.errors import RemoteError
 from envwire.codec import Family
+from envwire.envs.vector.info import add_info
 
 
 class TruncatedEpisodes(ShardEpisodes):
@@ -57,19 +58,16 @@ class TruncatedEpisodes(ShardEpisodes):
     def _truncated(self, last: tuple[Any, npt.NDArray[Any]], error: Exception) -> Flow[StepResult]:
         """Returns the end of every episode; in mode SAME_STEP, starts the next ones in the same step."""
         size = self.spec.size
-        infos = _loss_infos(error, size)
+        lost = {"lost": True, "lost_reason": str(error)}
+        infos = _joined([lost] * size)
         ended = np.zeros_like(last[1]), np.zeros(size, np.bool_), np.ones(size, np.bool_)
         if self._autoreset != "SAME_STEP":
             return (last[0], *ended, infos)
-        everybody = np.ones(size, np.bool_)
-        final = np.empty(size, dtype=object)
-        final[:] = self._split(last[0])
+        final = [{"final_obs": each, "final_info": lost} for each in self._split(last[0])]
         yield from self.make()
         reset = self.reset(None, ResetOptions())
         observations, *_, first = self.answered(reset, (yield Ask(reset)))
-        ending: Infos = {"final_obs": final, "_final_obs": everybody}
-        ending |= {"final_info": _loss_infos(error, size), "_final_info": everybody}
-        return (observations, *ended, {**ending, **infos, **first})
+        return (observations, *ended, {**_joined(final), **infos, **first})
 
 
 #: The class of a shard's episodes, by `on_lost`.
@@ -82,12 +80,9 @@ def _split(family: Family, space: Any, size: int, observations: Any) -> list[Any
     return list(utils.iterate(utils.batch_space(space, size), observations))
 
 
-def _loss_infos(error: Exception, size: int) -> Infos:
-    everybody = np.ones(size, np.bool_)
-    reasons = np.full(size, str(error), dtype=object)
-    return {
-        "lost": np.copy(everybody),
-        "_lost": np.copy(everybody),
-        "lost_reason": reasons,
-        "_lost_reason": everybody,
-    }
+def _joined(infos: Sequence[Infos]) -> Infos:
+    """Joins the infos of environments, as a `SyncVectorEnv` does."""
+    joined: Infos = {}
+    for index, info in enumerate(infos):
+        add_info(joined, info, index, len(infos))
+    return joined

@@ -19,7 +19,7 @@ def _copied(context: CheckContext, session: Session) -> Session:
     if "fork" not in session.made.capabilities:
         raise SkippedError("the session does not name fork among its capabilities")
     answer = _ask_copy(context, session.header)
-    if answer.info.reason == Reason.UNSUPPORTED:
+    if answer.info.reason == Reason.UNSUPPORTED.name:
         raise SkippedError(f"it cannot be forked: {answer.response.error.message}")
     made = context.made(answer)
     return context.attach(made, context.unary)

@@ -52,7 +52,7 @@ def an_unknown_member_is_refused(context: CheckContext) -> None:
     session.reset(1)
     answer = session.ask("get_attribute", name="length", members=[COUNT])
     answer.refused(Reason.INVALID_VALUE, Reason.MALFORMED_REQUEST, Reason.ATTRIBUTE_MISSING)
-    if answer.info.reason == Reason.MALFORMED_REQUEST:
+    if answer.info.reason == Reason.MALFORMED_REQUEST.name:
         session.number -= 1
     session.step(actions(0, 0, 0))
 

@@ -11,12 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from envwire.farm.gateway.registry.placement import Requirements, divide
 from envwire.farm.gateway.registry.pools import Pools
-from envwire.farm.gateway.registry.states import (
-    LIVENESS,
-    Liveness,
-    Member,
-    State,
-)
+from envwire.farm.gateway.registry.states import LIVENESS, Liveness, Member, State
 from envwire.farm.gateway.registry.succession import check_succession
 from envwire.farm.v1 import farm_pb2 as pb
 

@@ -68,9 +68,4 @@ def _(space: spaces.Dict) -> Schema:
 @schema.register
 def _(space: spaces.Tuple) -> Schema:
     items = [schema(item) for item in space.spaces]
-    return {
-        "type": "array",
-        "prefixItems": items,
-        "minItems": len(items),
-        "maxItems": len(items),
-    }
+    return {"type": "array", "prefixItems": items, "minItems": len(items), "maxItems": len(items)}

@@ -64,19 +64,15 @@ async def _receive(connection: socket.socket, length: int) -> bytes:
     return bytes(data)
 
 
-async def send_response(
-    connection: socket.socket, response: direct_pb2.HelloResponse, seconds: float
-) -> None:
+async def send_response(connection: socket.socket, response: direct_pb2.HelloResponse) -> None:
     """Sends the answer to a hello as a frame.
 
     Raises:
         OSError: The connection broke.
-        asyncio.TimeoutError: The client does not read it.
     """
     message = response.SerializeToString()
     frame = HEADER.pack(len(message), 0, 0) + message
-    sending = asyncio.get_running_loop().sock_sendall(connection, frame)
-    await asyncio.wait_for(sending, seconds)
+    await asyncio.get_running_loop().sock_sendall(connection, frame)
 
 
 async def discard(connection: socket.socket, most_bytes: int, seconds: float) -> None:

@@ -194,7 +194,7 @@ class DirectListener:
             raise _neither_or_both(hello)
         if hello.HasField("make"):
             response = await self._make(peer, hello.make)
-            await send_response(connection, response, _HELLO_SECONDS)
+            await asyncio.wait_for(send_response(connection, response), _HELLO_SECONDS)
             if response.HasField("error"):
                 return
             made = response.made
@@ -238,7 +238,7 @@ async def _refuse(peer: Peer, fault: FaultError) -> None:
     """Sends a client the refusal, and shuts down the sending half of the connection unless TLS is used."""
     response = direct_pb2.HelloResponse()
     encode_fault(fault, response.error)
-    await send_response(peer.connection, response, _HELLO_SECONDS)
+    await asyncio.wait_for(send_response(peer.connection, response), _HELLO_SECONDS)
     if peer.connection is peer.client:
         peer.connection.shutdown(socket.SHUT_WR)
     await discard(peer.connection, *peer.discarded)

@@ -64,15 +64,16 @@ async def joined(
     Raises:
         OSError: A file named in the settings cannot be read.
     """
-    joiner = Joiner(config, front, target, token) if config.gateways else None
-    tasks = [asyncio.ensure_future(joiner.stay(name)) for name in config.gateways if joiner]
+    if not config.gateways:
+        yield
+        return
+    joiner = Joiner(config, front, target, token)
+    tasks = [asyncio.ensure_future(joiner.stay(name)) for name in config.gateways]
     try:
         yield
     finally:
-        if joiner is not None:
-            joiner.leave()
-        if tasks:
-            await asyncio.wait(tasks, timeout=_POLL_SECONDS * 5)
+        joiner.leave()
+        await asyncio.wait(tasks, timeout=_POLL_SECONDS * 5)
         for task in tasks:
             task.cancel()
 
@@ -158,8 +159,7 @@ class Joiner:
                 response_deserializer=farm_pb2.RegisterResponse.FromString,
             )(metadata=self._metadata)
             hello = await self._hello()
-            await call.write(farm_pb2.RegisterRequest(hello=hello))
-            answer = await asyncio.wait_for(call.read(), _ANSWER_SECONDS)
+            answer = await asyncio.wait_for(_say_hello(call, hello), _ANSWER_SECONDS)
             if answer is grpc.aio.EOF:
                 raise asyncio.TimeoutError
             if self._tunnelled and not answer.tunnel_key:
@@ -258,6 +258,11 @@ class Joiner:
             reserved_slots=self._front.slot_orders.reserved,
             client_slots=self._front.slot_orders.by_client,
         )
+
+
+async def _say_hello(call: Any, hello: farm_pb2.ServerHello) -> Any:
+    await call.write(farm_pb2.RegisterRequest(hello=hello))
+    return await call.read()
 
 
 #: Errors after which an attempt is repeated.

@@ -60,22 +60,31 @@ def peer_identity(context: Context) -> PeerIdentity:
     shown: dict[str, Any] = dict(context.invocation_metadata() or ())
     certificate = b"".join(context.auth_context().get("x509_subject", ()))
     peer = unquote(context.peer())
-    address = "" if peer.startswith("unix") else peer.partition(":")[2].rpartition(":")[0]
-    subject = certificate.decode(errors="replace")
-    connection = forwarded(peer)
     return PeerIdentity(
-        connection.partition("/")[0] or address.strip("[]"),
-        subject,
+        _address(peer),
+        certificate.decode(errors="replace"),
         shown.get("authorization", ""),
         shown.get(TICKET_KEY, b""),
         shown.get(RESERVATION_KEY, b""),
-        connection,
+        forwarded(peer),
     )
+
+
+def connection_of(context: Context) -> str:
+    """Returns the name of a caller's connection, if that was forwarded; empty for others."""
+    return forwarded(unquote(context.peer()))
+
+
+def _address(peer: str) -> str:
+    """Returns the address in gRPC's name of a peer; empty for a Unix socket that was not forwarded."""
+    address = "" if peer.startswith("unix") else peer.partition(":")[2].rpartition(":")[0]
+    return forwarded(peer).partition("/")[0] or address.strip("[]")
 
 
 async def turn_away(context: Context, fault: FaultError) -> NoReturn:
     """Ends a caller's call with a fault."""
-    peer, reason = peer_identity(context).address or context.peer(), fault.reason.value
+    # Not by `peer_identity`: a stranger's metadata may have 20,000 fields, which gRPC converts each time.
+    peer, reason = _address(unquote(context.peer())) or context.peer(), fault.reason.value
     _log.info("turned away %s: %s", peer, reason, extra=extra(client=peer, reason=reason))
     await abort(context, fault_reply(fault).error)
 
@@ -150,6 +159,7 @@ class GrpcPort:
         self._forwarder = Forwarder(config.host, config.port) if strangers else None
         if self._forwarder is not None:
             access.on_identified = self._forwarder.admit
+            access.on_answered = self._forwarder.answered
 
     async def start(self) -> str:
         """Binds and serves; returns the bound HOST:PORT.

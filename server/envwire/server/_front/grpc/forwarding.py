@@ -8,6 +8,7 @@ reading earlier, so connections come here first. They are relayed to gRPC's own 
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import secrets
 import socket
@@ -19,9 +20,12 @@ from envwire.server._front.pipe import PipeEnd, join
 from envwire.server._front.ports import cannot_bind, set_options
 from envwire.server._settings.listening import is_unspecified
 
-#: Bytes that a connection may send until one of its callers is identified, by a token say. A TLS handshake takes 2 to
-#: 5 KiB of them, a call's headers up to 16 KiB; a message is not read before.
-STRANGERS_BYTES = 2**16
+#: Bytes that a connection may send until one of its callers is identified, by a token say. A TLS handshake takes 1 to 2
+#: KiB of them, and the record with a call's headers up to 16 KiB, which nobody can read before it is whole. More would
+#: cost more: a byte may name a field again, which takes 70 bytes of gRPC's memory and 4 us of the front.
+STRANGERS_BYTES = 20 * 2**10
+#: Bytes that it gets back when a check of the server's health was answered, which takes 60 to 300; and seconds between.
+_REFILL_BYTES, _REFILL_SECONDS = 512, 0.1
 #: Seconds that a connection stays open that has sent them.
 _FULL_SECONDS = 5.0
 #: Seconds of silence after which a connection is closed that has sent half of them: a probe of the server's health,
@@ -58,6 +62,7 @@ class _ClientEnd(PipeEnd):
         self._left: int | None = STRANGERS_BYTES
         self._held = b""
         self._timer: asyncio.TimerHandle | None = None
+        self._refilled_at = -math.inf
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -109,6 +114,14 @@ class _ClientEnd(PipeEnd):
         if self._held:
             self.relay(self._held)  # which pauses reading again if the other end does not keep up
             self._held = b""
+
+    def refill(self) -> None:
+        """Lets a stranger send some more, unless it has sent half already, or got some back a moment ago."""
+        now = asyncio.get_running_loop().time()
+        is_due = now >= self._refilled_at + _REFILL_SECONDS
+        if self._left is not None and self._left >= STRANGERS_BYTES // 2 and is_due:
+            self._left = min(self._left + _REFILL_BYTES, STRANGERS_BYTES)
+            self._refilled_at = now
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
@@ -171,6 +184,15 @@ class Forwarder:
         """
         if client := self._strangers.pop(connection, None):
             client.admit()
+
+    def answered(self, connection: str) -> None:
+        """Lets a stranger send some more, since gRPC has answered a call of its connection, and keeps nothing of it.
+
+        Args:
+            connection: Its name, as `PeerIdentity` has it.
+        """
+        if client := self._strangers.get(connection):
+            client.refill()
 
     def stop(self) -> None:
         """Stops listening; connections stay until gRPC closes them. Stopping twice is harmless."""

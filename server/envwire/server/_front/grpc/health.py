@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import grpc
-import grpc.aio
 from grpc_health.v1 import _async as aio_health
 from grpc_health.v1 import health, health_pb2
 
 from envwire.codec import FaultError
 from envwire.server._auth.access import Access
-from envwire.server._front.grpc.edge import Context, peer_identity
+from envwire.server._front.grpc.edge import Context, connection_of, peer_identity
+from envwire.server._front.grpc.scoped import request_of
 from envwire.v1 import environment_pb2 as pb
 
 #: Most simultaneous watches by unauthenticated callers, over all connections.
@@ -55,6 +55,12 @@ class Health:
             await self._servicer.set(name, status)
 
     async def _check(self, _: Any, context: Context) -> health_pb2.HealthCheckResponse:
+        connection = connection_of(context)
+
+        def count(_: object) -> None:  # so that the peer gets back what it sent
+            self._access.on_answered(connection)
+
+        cast("Any", context).add_done_callback(count)
         answer: health_pb2.HealthCheckResponse = await self._servicer.Check(
             await self._request(context), context
         )
@@ -72,8 +78,7 @@ class Health:
     async def _request(self, context: Context) -> health_pb2.HealthCheckRequest:
         if not self._is_authenticated(context):
             return health_pb2.HealthCheckRequest()
-        message: Any = await context.read()
-        return health_pb2.HealthCheckRequest.FromString(b"" if message is grpc.aio.EOF else message)
+        return health_pb2.HealthCheckRequest.FromString(await request_of(context))
 
     def _is_authenticated(self, context: Context) -> bool:
         try:

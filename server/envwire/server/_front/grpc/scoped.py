@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
 
 import grpc
 import grpc.aio
@@ -16,7 +18,6 @@ from envwire.server._front.grpc.edge import Context, abort, peer_identity
 from envwire.server._front.malformed import malformed
 from envwire.server._ipc.fault_replies import fault_reply
 
-_T = TypeVar("_T")
 #: Serves a request of a client; raises a FaultError to refuse it.
 Answer = Callable[[bytes, Client], Awaitable[Message]]
 
@@ -31,25 +32,20 @@ def scoped_methods(access: Access, answers: Mapping[str, Answer], protos: str) -
     """
     handlers: dict[str, Any] = {
         kind.title().replace("_", ""): grpc.stream_unary_rpc_method_handler(
-            _handler(access, kind, answer, protos)
+            partial(_call, access, kind, answer, protos)
         )
         for kind, answer in answers.items()
     }
     return handlers
 
 
-def _handler(
-    access: Access, kind: str, answer: Answer, protos: str
-) -> Callable[[Any, Context], Awaitable[bytes]]:
-    async def answered(context: Context) -> bytes:
+async def _call(
+    access: Access, kind: str, answer: Answer, protos: str, _: Any, context: Context
+) -> bytes:
+    async with refusing(context, protos):
         client = access.identify(peer_identity(context))
         client.check(kind)
         return (await answer(await request_of(context), client)).SerializeToString()
-
-    async def call(_: Any, context: Context) -> bytes:
-        return await refusing(context, protos, answered(context))
-
-    return call
 
 
 async def request_of(context: Context) -> bytes:
@@ -58,16 +54,16 @@ async def request_of(context: Context) -> bytes:
     return b"" if message is grpc.aio.EOF else message
 
 
-async def refusing(context: Context, protos: str, serving: Awaitable[_T]) -> _T:
-    """Awaits the serving of a call; ends the call with an error if it raises a fault.
+@asynccontextmanager
+async def refusing(context: Context, protos: str) -> AsyncGenerator[None]:
+    """Ends a call with an error if its serving, inside the `async with` block, raises a fault.
 
     Args:
         context: The call.
         protos: The folder of the proto file that describes its request, for error messages.
-        serving: Serves the call.
     """
     try:
-        return await serving
+        yield
     except FaultError as fault:
         await abort(context, fault_reply(fault).error)
     except DecodeError as error:

@@ -28,8 +28,6 @@ from envwire.server._front.grpc.health import Health
 from envwire.server._front.grpc.scoped import scoped_methods
 from envwire.server._front.grpc.service import (
     SERVICE,
-    Interact,
-    Unary,
     method_handlers,
     read_message,
 )
@@ -48,45 +46,37 @@ _ADMIN = admin_pb2.DESCRIPTOR.services_by_name["AdminService"].full_name
 _Serving = Callable[[Context], Exchange]
 
 
-def _unary(front: Front, serving: _Serving, _: str, kind: str) -> Unary:
-    async def call(__: Any, context: Context) -> bytes:
-        try:
-            client = front.access.identify(peer_identity(context))
-        except FaultError as fault:
-            await turn_away(context, fault)
-        # The request is not bound to a name: gRPC keeps this frame for a while after an aborted call.
-        reply = await serving(context)(
-            REQUESTS.wrap(kind, await read_message(context)), None, client
-        )
-        answer, response = RESPONSES.unwrap(reply)
-        notices = front.notices.trailing_metadata()
-        trailer = ((TRAILER, notices),) if notices else ()
-        if answer == "error":
-            await abort(context, status_pb2.ErrorStatus.FromString(response), trailer)
-        context.set_trailing_metadata(trailer)
-        return response
-
-    return call
+async def _unary(front: Front, serving: _Serving, kind: str, _: Any, context: Context) -> bytes:
+    try:
+        client = front.access.identify(peer_identity(context))
+    except FaultError as fault:
+        await turn_away(context, fault)
+    # The request is not bound to a name: gRPC keeps this frame for a while after an aborted call.
+    reply = await serving(context)(REQUESTS.wrap(kind, await read_message(context)), None, client)
+    answer, response = RESPONSES.unwrap(reply)
+    notices = front.notices.trailing_metadata()
+    trailer = ((TRAILER, notices),) if notices else ()
+    if answer == "error":
+        await abort(context, status_pb2.ErrorStatus.FromString(response), trailer)
+    context.set_trailing_metadata(trailer)
+    return response
 
 
-def _interact(front: Front, serving: _Serving) -> Interact:
-    async def interact(_: Any, context: Context) -> None:
-        stream = Stream()
-        try:
-            identify = front.access.follow(peer_identity(context))
-            exchange = serving(context)
-            while True:
-                message: Any = await context.read()
-                if message is grpc.aio.EOF:
-                    return
-                reply = await exchange(message, stream, identify())
-                await context.write(reply + front.notices.response_suffix())
-        except FaultError as fault:
-            await turn_away(context, fault)
-        finally:
-            stream.end()
-
-    return interact
+async def _interact(front: Front, serving: _Serving, _: Any, context: Context) -> None:
+    stream = Stream()
+    try:
+        identify = front.access.follow(peer_identity(context))
+        exchange = serving(context)
+        while True:
+            message: Any = await context.read()
+            if message is grpc.aio.EOF:
+                return
+            reply = await exchange(message, stream, identify())
+            await context.write(reply + front.notices.response_suffix())
+    except FaultError as fault:
+        await turn_away(context, fault)
+    finally:
+        stream.end()
 
 
 class GrpcServer:
@@ -109,7 +99,10 @@ class GrpcServer:
         admin = scoped_methods(front.access, front.admin_service.answers, PROTOS)
         self._server.add_generic_rpc_handlers(
             (
-                method_handlers(partial(_unary, front, serving), _interact(front, serving)),
+                method_handlers(
+                    lambda _, kind: partial(_unary, front, serving, kind),
+                    partial(_interact, front, serving),
+                ),
                 grpc.method_handlers_generic_handler(_ADMIN, admin),
                 watching_handlers(front.observe_service, front.access),
                 self._health.handlers(),

@@ -57,11 +57,8 @@ class Tracing:
         self._provider = provider
         self._steps, self._draw = steps, draw
         self._tracer = provider.get_tracer("envwire.server", VERSION)
-        self._kind, self._status, self._error = (
-            trace.SpanKind.SERVER,
-            trace.Status,
-            trace.StatusCode.ERROR,
-        )
+        self._kind, self._status = trace.SpanKind.SERVER, trace.Status
+        self._error = trace.StatusCode.ERROR
         self._extract = context.TraceContextTextMapPropagator().extract
 
     def exchange(self, context: Context) -> Exchange:

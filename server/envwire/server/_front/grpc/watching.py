@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 import grpc
@@ -33,9 +34,11 @@ def watching_handlers(service: ObserveService, access: Access) -> grpc.GenericRp
         access: Identifies callers.
     """
     handlers: dict[str, Any] = {
-        "Watch": grpc.stream_stream_rpc_method_handler(_streaming(access, "watch", service.watch)),
+        "Watch": grpc.stream_stream_rpc_method_handler(
+            partial(_call, access, "watch", service.watch)
+        ),
         "WatchFrames": grpc.stream_stream_rpc_method_handler(
-            _streaming(access, "watch_frames", service.watch_frames)
+            partial(_call, access, "watch_frames", service.watch_frames)
         ),
         **scoped_methods(access, {"describe_session": service.describe_session}, _PROTOS),
     }
@@ -55,20 +58,13 @@ def _identify(access: Access, context: Context, kind: str) -> Identify:
     return identify
 
 
-def _streaming(
-    access: Access, kind: str, stream: _Stream
-) -> Callable[[Any, Context], Awaitable[None]]:
-    async def streamed(context: Context) -> None:
+async def _call(access: Access, kind: str, stream: _Stream, _: Any, context: Context) -> None:
+    async with refusing(context, _PROTOS):
         identify = _identify(access, context, kind)
         async with aclosing(stream(await request_of(context), identify)) as messages:
             async for message in messages:
                 identify()
                 await _write(context, message.SerializeToString())
-
-    async def call(_: Any, context: Context) -> None:
-        await refusing(context, _PROTOS, streamed(context))
-
-    return call
 
 
 async def _write(context: Context, message: bytes) -> None:

@@ -116,13 +116,9 @@ class _Connections:
         headers = {
             name.lower(): value.strip() for name, _, value in (x.partition(":") for x in lines)
         }
-        page = self._page(
-            method,
-            path.partition("?")[0],
-            PeerIdentity(
-                str(peer[0]) if peer else "", authorization=headers.get("authorization", "")
-            ),
-        )
+        address, authorization = str(peer[0]) if peer else "", headers.get("authorization", "")
+        shown = PeerIdentity(address, authorization=authorization)
+        page = self._page(method, path.partition("?")[0], shown)
         return _written(page, with_body=method != "HEAD")
 
     def _page(self, method: str, path: str, peer: PeerIdentity) -> Page:

@@ -185,7 +185,7 @@ def _stock(group: Group, item: WarmItem) -> tuple[bytes, _Stock]:
     encode_mapping(kwargs, request.kwargs)
     if item.env_id not in group.loaded.ids:
         where = f"groups.{group.name}" if group.name else "environments"
-        raise ValueError(f"warm (--warm) names {item.env_id}, which is none of {where}")
+        raise ValueError(f"warm (--warm) names {item.env_id!r}, which is not among {where}")
     try:
         return _identity(request, group.loaded), _Stock(
             group, item, group.allow_list.check(request)

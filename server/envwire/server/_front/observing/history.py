@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from envwire.codec import FaultError
 from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server._front.observing.timeline import timeline
 from envwire.server._front.sessions.record import SessionRecord
@@ -53,16 +54,8 @@ class History:
         self._detailed: OrderedDict[str, Ended] = OrderedDict()
         self.count = 0
 
-    def note(self, session: SessionRecord, now: float) -> None:
-        """Adds a session that has just ended.
-
-        Args:
-            session: The session.
-            now: The time, by the server's clock.
-        """
-        reason = session.end_reason
-        if reason is None:
-            return
+    def note(self, session: SessionRecord, reason: FaultError) -> None:
+        """Adds a session that has just ended, with its end reason."""
         self.count += 1
         ended = Ended(
             pb.SessionEnd(
@@ -70,7 +63,7 @@ class History:
                 env_id=session.env_id,
                 client=session.owner,
                 began=session.began - self._began,
-                ended=now - self._began,
+                ended=session.clock() - self._began,
                 reason=reason.reason.value,
                 message=reason.message,
                 steps=session.steps,  # those after the last poll of a process that died are missing

@@ -54,7 +54,7 @@ class ObserveService:
         self._admission = admission
         self._began = sessions.clock()
         self._history = History(self._began)
-        sessions.on_end = lambda session: self._history.note(session, sessions.clock())
+        sessions.on_end = self._history.note
         self._cameras = Cameras()
         self._watchers = Audience(MAX_WATCHERS)
         self._picture_watchers = Audience(MAX_PICTURE_WATCHERS)
@@ -88,11 +88,11 @@ class ObserveService:
         if isinstance(found, SessionRecord):
             status = session_status(found, self._began, self._config.frames)
             response.session.CopyFrom(status)
-            events, last = timeline(found), found.episodes
+            events = timeline(found)
         else:
             response.end.CopyFrom(found.summary)
             response.last.CopyFrom(session_counters(found.last))
-            events, last = found.events, found.episodes
+            events = found.events
             if found.exit_status.lstrip("-").isdigit():
                 response.exit_status = int(found.exit_status)
         if not withheld:
@@ -102,7 +102,7 @@ class ObserveService:
         )
         response.episodes.extend(
             pb.Episode(ended=ended / 1e9 - self._began, total=total, length=length)
-            for total, length, ended in last
+            for total, length, ended in found.episodes
         )
         if found.picture is not None:
             response.last_frame.CopyFrom(_frame(found.picture))
@@ -189,10 +189,8 @@ def _sees(client: Client) -> Callable[[str], bool]:
 
 
 def _period(request: pb.WatchRequest) -> float:
-    asked = to_seconds(request.period)
-    return (
-        min(max(asked, _MIN_PERIOD), _MAX_PERIOD) if request.HasField("period") else _PERIOD_SECONDS
-    )
+    asked = to_seconds(request.period) if request.HasField("period") else _PERIOD_SECONDS
+    return min(max(asked, _MIN_PERIOD), _MAX_PERIOD)
 
 
 def _frame(picture: Picture) -> pb.Frame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from envwire.codec import Reason
+from envwire.codec import FaultError, Reason
 from envwire.codec.errors.statuses import reason_of
 from envwire.server._front.sessions.life import Life
 from envwire.server._front.sessions.record import SessionRecord
@@ -32,11 +32,8 @@ def log_not_made(session: SessionRecord, reply: pb.InteractResponse) -> None:
     _log_line(logging.WARNING, session, text, stream=stream, reason=reason.value)
 
 
-def log_end(session: SessionRecord) -> None:
+def log_end(session: SessionRecord, reason: FaultError) -> None:
     """Logs a session that ended, and for a lost one the last output of its process."""
-    reason = session.end_reason
-    if reason is None:
-        return
     level = _LEVELS.get(session.life, logging.INFO)
     output = f"; the end of its output:\n{reason.output}" if reason.output else ""
     message = f": {reason.message}" if level > logging.INFO else ""

@@ -36,6 +36,7 @@ class SessionRecord:
 
     Attributes:
         clock: Monotonic time, in seconds.
+        on_end: Called when it has ended, with its end reason.
         began: When it took its slot.
         activity: Its client's presence, its lease and the deadline of its request.
         warm: Its link, if its environment was made ahead.
@@ -56,7 +57,7 @@ class SessionRecord:
     lease: InitVar[float]
     clock: Callable[[], float]
     timeout: InitVar[float]
-    on_end: Callable[[SessionRecord], None]
+    on_end: Callable[[SessionRecord, FaultError], None]
     process: Process
     id: str
     warm: InitVar[SessionLink | None] = None
@@ -269,7 +270,7 @@ class SessionRecord:
             reason.output = self.process.output.text()
             self.process.kill()
         self.process.end(self._link)
-        self.on_end(self)
+        self.on_end(self, reason)
 
     def _facts(self) -> dict[str, str]:
         return {

@@ -55,7 +55,7 @@ class Sessions:
         reservations: Slots that are reserved for Makes which name them.
         group_slots: Limits and counts of each group's slots.
         on_free: Called when a slot becomes free.
-        on_end: Called with each session that ended.
+        on_end: Called with each session that ended, and its end reason.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Sessions:
         self.reservations = Reservations(clock)
         self.group_slots = GroupSlots()
         self.on_free: Callable[[], None] = lambda: None
-        self.on_end: Callable[[SessionRecord], None] = lambda _: None
+        self.on_end: Callable[[SessionRecord, FaultError], None] = lambda _, __: None
 
     def __len__(self) -> int:
         """Returns the number of sessions, including those being made."""
@@ -166,17 +166,15 @@ class Sessions:
         """Adds a session in the slot that was reserved for it."""
         self._live[session.id] = session
 
-    def end(self, session: SessionRecord) -> None:
+    def end(self, session: SessionRecord, end_reason: FaultError) -> None:
         """Frees the slot of a session that ended, and keeps its end reason."""
-        if self._live.pop(session.id, None) is None:
-            return
+        del self._live[session.id]
         self._give_back(session.owner, session.group)
-        log_end(session)
-        if session.end_reason is not None:
-            self.tally.ends[session.end_reason.reason.value] += 1
-            self.totals.add(session)
-            self._remember(session, session.end_reason)
-        self.on_end(session)
+        log_end(session, end_reason)
+        self.tally.ends[end_reason.reason.value] += 1
+        self.totals.add(session)
+        self._remember(session, end_reason)
+        self.on_end(session, end_reason)
         self.on_free()
 
     def _remember(self, session: SessionRecord, end_reason: FaultError) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from envwire.codec import Family, FaultError, Reason
 from envwire.server._hosting.np_random import restore
-from envwire.server._hosting.vector.members import StandIn
+from envwire.server._hosting.vector.members import StandIn, standing_in
 from envwire.server._hosting.vector.vector_hosts import MembersHost
 from envwire.v1 import environment_pb2
 
@@ -54,12 +54,9 @@ class MemberStarts:
         if position > self._last:
             yield ()
             return
-        members = self._env.envs
-        self._env.envs = [self._taking_part(*each, position) for each in enumerate(members)]
-        try:
+        members = [self._taking_part(*each, position) for each in enumerate(self._env.envs)]
+        with standing_in(self._env, members):
             yield [each for each, start in self._starts.items() if start.position == position]
-        finally:
-            self._env.envs = members
 
     def _taking_part(self, index: int, member: Any, position: int) -> Any:
         start = self._starts.get(index)

@@ -1,8 +1,9 @@
-"""Access to the attributes and methods of a vector environment's members, and the base of their stand-ins."""
+"""Access to the attributes and methods of a vector environment's members, and what stands in for them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,16 @@ class StandIn:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._member, name)
+
+
+@contextlib.contextmanager
+def standing_in(env: Any, stand_ins: Sequence[Any]) -> Generator[None]:
+    """Context in which others stand in for the members of a vector environment."""
+    members, env.envs = env.envs, stand_ins
+    try:
+        yield
+    finally:
+        env.envs = members
 
 
 class Members:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -13,7 +12,7 @@ from envwire.codec import Family, FaultError, Reason
 from envwire.envs.type_guards import is_array, is_mapping
 from envwire.server._hosting.vector.columns import columns, gather
 from envwire.server._hosting.vector.member_resets import ReportingMember
-from envwire.server._hosting.vector.members import Members
+from envwire.server._hosting.vector.members import Members, standing_in
 from envwire.v1 import environment_pb2
 
 RESET_MASK = "reset_mask"
@@ -109,7 +108,12 @@ class MembersHost(NativeHost):
         self.member_resets.clear()
         if self._observations is not None and _chooses_none(kwargs.get("options"), self.num_envs):
             return self._observations, {}
-        with self._with_options(member_options):
+        members = self.members
+        if member_options:
+            members = [
+                _MemberWithOptions(*each) for each in zip(members, member_options, strict=True)
+            ]
+        with standing_in(self.env, members):
             self._observations, infos = self.env.reset(**kwargs)
         return self._observations, columns(infos, self.num_envs)
 
@@ -128,19 +132,6 @@ class MembersHost(NativeHost):
             return []
         batch = copy.deepcopy(self._observations)
         return list(family.vector.utils.iterate(self.observation_space, batch))
-
-    @contextlib.contextmanager
-    def _with_options(self, options: Sequence[dict[Any, Any]]) -> Generator[None]:
-        """Makes the members use their own options in the next reset."""
-        members = self.members
-        if not options:
-            yield
-            return
-        self.env.envs = [_MemberWithOptions(*each) for each in zip(members, options, strict=True)]
-        try:
-            yield
-        finally:
-            self.env.envs = members
 
     def select(self, indices: Sequence[int]) -> Members:
         """Returns some of the members.

@@ -1,10 +1,14 @@
-"""Counts episodes from the results of steps, after the reply was sent and without calling the environment."""
+"""Counts episodes from the results of steps, after the reply was sent and without calling the environment.
+
+There is one class for single environments and one for the members of a vector environment. None of their methods raises
+or keeps its arguments.
+"""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,43 +27,13 @@ _TRUE = b"\x01"
 Rewards = list[Any] | deque[Any]
 
 
-class EpisodeCount(Protocol):
-    """Tracks the episodes of one environment. None of its methods raises or keeps its arguments.
+class SingleEpisodes:
+    """The episodes of a single environment; with several agents, their rewards are added up.
 
     Attributes:
         rewards: Rewards of steps that ended no episode, to be added when `step` is called. Appending to this list is
             all that such a step costs.
     """
-
-    rewards: Rewards
-
-    def begin(self, members: Sequence[int] | None = None) -> None:
-        """Records a reset.
-
-        Args:
-            members: The members of a vector environment that were reset; None for all.
-        """
-        ...
-
-    def leave(self) -> None:
-        """Records a jump to another state, after which the episode's return is unknown."""
-        ...
-
-    def step(self, result: Result) -> Ended:
-        """Records a step, and returns the episodes that it ended."""
-        ...
-
-
-def episode_count(env: Any) -> EpisodeCount:
-    """Returns the episode count for an environment, or for the members of a vector environment."""
-    if not is_vector(env):
-        return SingleEpisodes()
-    metadata: dict[str, Any] = env.metadata or {}
-    return MemberEpisodes(env.num_envs, getattr(metadata.get("autoreset_mode"), "name", ""))
-
-
-class SingleEpisodes:
-    """The episodes of a single environment; with several agents, their rewards are added up."""
 
     def __init__(self) -> None:
         self.rewards: Rewards = []
@@ -74,7 +48,7 @@ class SingleEpisodes:
         self._running, self._total, self._length = True, 0.0, 0
 
     def leave(self) -> None:
-        """Records a jump to another state."""
+        """Records a jump to another state, after which the episode's return is unknown."""
         self._running = False
 
     def step(self, result: Result) -> Ended:
@@ -120,7 +94,11 @@ class MemberEpisodes:
         self._running = False
 
     def begin(self, members: Sequence[int] | None = None) -> None:
-        """Records a reset of all members, or of some."""
+        """Records a reset.
+
+        Args:
+            members: The members that were reset; None for all.
+        """
         chosen = range(len(self._began)) if members is None else members
         self._start(chosen)
         self._waiting.difference_update(chosen)
@@ -170,3 +148,11 @@ class MemberEpisodes:
         else:
             self._waiting.update(ended)
         return episodes
+
+
+def episode_count(env: Any) -> SingleEpisodes | MemberEpisodes:
+    """Returns the episode count for an environment, or for the members of a vector environment."""
+    if not is_vector(env):
+        return SingleEpisodes()
+    metadata: dict[str, Any] = env.metadata or {}
+    return MemberEpisodes(env.num_envs, getattr(metadata.get("autoreset_mode"), "name", ""))

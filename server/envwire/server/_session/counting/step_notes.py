@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -20,20 +19,15 @@ class StepNotes:
 
     Args:
         env: Its environment.
+
+    Attributes:
+        episodes: Counts its episodes.
     """
 
     def __init__(self, env: Any) -> None:
-        self._episodes = episode_count(env)
-        self._rewards = self._episodes.rewards
+        self.episodes = episode_count(env)
+        self._rewards = self.episodes.rewards
         self._taken: Result | None = None
-
-    def begin(self, members: Sequence[int] | None = None) -> None:
-        """Records a reset (see `EpisodeCount.begin`)."""
-        self._episodes.begin(members)
-
-    def leave(self) -> None:
-        """Records a jump to another state."""
-        self._episodes.leave()
 
     def add(self, taken: Result) -> None:
         """Records a step; the caller calls `settle` before the next one."""
@@ -50,4 +44,4 @@ class StepNotes:
     def settle(self) -> Ended:
         """Returns the episodes that the last step ended."""
         taken, self._taken = self._taken, None
-        return () if taken is None else self._episodes.step(taken)
+        return () if taken is None else self.episodes.step(taken)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from envwire.server._settings.checks import PAIRS, FilePath
+from envwire.server._settings.checks import ADDRESSES, PAIRS, FilePath
 from envwire.server._settings.listening import host_of, is_loopback
 from envwire.server._settings.setting import setting
 
@@ -18,7 +18,9 @@ class FarmSettings:
     """Settings of a server in a farm."""
 
     join: Sequence[str] = _setting(
-        (), "HOST:PORT of a farm's gateway to register with; repeat, or separate by commas."
+        (),
+        "HOST:PORT of a farm's gateway to register with; repeat, or separate by commas.",
+        ADDRESSES,
     )
     tunnel: bool = _setting(
         False,

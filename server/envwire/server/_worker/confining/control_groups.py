@@ -54,11 +54,6 @@ class ControlGroups:
         return groups
 
     @property
-    def are_there(self) -> bool:
-        """Whether control groups are available."""
-        return self._directory is not None
-
-    @property
     def waiting(self) -> bool:
         """Whether some groups still have to be killed or removed."""
         return bool(self._ended or self._killed)
@@ -131,14 +126,6 @@ def enter(group: Path | None) -> None:
     """
     if group is not None:
         _write(group / _MEMBERS, 0)
-
-
-def are_there_groups() -> bool:
-    """Returns whether a server that this process starts could use control groups."""
-    groups = ControlGroups.here()
-    there = groups.are_there
-    groups.close(1.0)
-    return there
 
 
 def own_group() -> Path | None:

@@ -48,6 +48,8 @@ class Channel:
         self._limit = limit
         self._shared = shared
         self._buffer = bytearray()
+        #: Length and header of the last request that came whole: the next one's, most probably.
+        self._last = -1, b""
 
     def fileno(self) -> int:
         """Returns the descriptor to wait on."""
@@ -67,8 +69,13 @@ class Channel:
             raise ChannelError(str(error)) from error
         if not data:
             raise ChannelError("the client closed the connection")
-        if not self._buffer and len(data) == self._end(data, 0):  # one whole request
-            return [data[HEADER_BYTES:]]
+        if not self._buffer:
+            length, header = self._last
+            if len(data) == length and data.startswith(header):
+                return [data[HEADER_BYTES:]]
+            if len(data) == self._end(data, 0):
+                self._last = len(data), data[:HEADER_BYTES]
+                return [data[HEADER_BYTES:]]
         self._buffer += data
         return list(self._cut())
 

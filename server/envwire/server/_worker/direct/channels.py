@@ -10,7 +10,7 @@ from functools import partial
 from envwire.server._worker.direct.channel import Channel, ChannelError
 from envwire.server._worker.direct.shared_memory import SharedSlots
 from envwire.server._worker.poller import Waiting
-from envwire.server._worker.served_session import ServedSession
+from envwire.server._worker.sessions import ServedSession
 
 #: Seconds for which a client may leave a reply unread before its connection is closed.
 SEND_SECONDS = 30.0
@@ -28,10 +28,7 @@ class Channels:
     """
 
     def __init__(
-        self,
-        waiting: Waiting,
-        limit: int,
-        answer: Callable[[ServedSession, Channel, bytes], None],
+        self, waiting: Waiting, limit: int, answer: Callable[[ServedSession, Channel, bytes], None]
     ) -> None:
         self._waiting = waiting
         self._limit = limit

@@ -14,8 +14,7 @@ from envwire.server._worker.direct.channels import Channels
 from envwire.server._worker.direct.shared_memory import share
 from envwire.server._worker.poller import Waiting
 from envwire.server._worker.replies import too_large, with_notice
-from envwire.server._worker.served_session import ServedSession
-from envwire.server._worker.sessions import ProcessSessions
+from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
 from envwire.wire.frames import Packet
 
@@ -74,10 +73,10 @@ class DirectService:
         self._warnings.log = session.warnings
         row.begin()
         packet = session.handle(raw, True)
-        if packet.size > self._limit:
-            packet = Packet(too_large(packet.size, self._limit))
-        if self._sessions.stops_at is not None:
-            packet = with_notice(packet, self._sessions.stops_at)
+        size = packet.size
+        if size > self._limit or self._sessions.stops_at is not None:
+            packet = self._amended(packet)
+            size = packet.size
         replied = time.monotonic_ns()
         if session.state is _CLOSED:
             self._close(served, channel, packet)
@@ -86,9 +85,16 @@ class DirectService:
             channel.send(packet)
         finally:  # after the send: the client need not wait for it
             row.received += len(raw)
-            row.sent += packet.size
+            row.sent += size
             row.end(session.stepping, session.steps, replied)
             session.count()
+
+    def _amended(self, packet: Packet) -> Packet:
+        """Returns the error for a reply that is too long; adds the notice of a server that drains."""
+        if packet.size > self._limit:
+            packet = Packet(too_large(packet.size, self._limit))
+        stops_at = self._sessions.stops_at
+        return packet if stops_at is None else with_notice(packet, stops_at)
 
     def _close(self, served: ServedSession, channel: Channel, packet: Packet) -> None:
         """Answers a close once the session's slot is free."""

@@ -12,12 +12,11 @@ from envwire.server._hosting.making import describe, make_environment
 from envwire.server._ipc.frames import SLOT, Frame
 from envwire.server._ipc.scoreboard import Scoreboard
 from envwire.server._recording.recording import Recording
-from envwire.server._session.recorded import RecordedSession
 from envwire.server._session.session import Session
-from envwire.server._session.warning_log import WarningRecorder
 from envwire.server._worker.forking import obstacle
+from envwire.server._worker.link.recorded_session import RecordedSession
 from envwire.server._worker.raised import RaisedLog
-from envwire.server._worker.served_session import ServedSession
+from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
 
@@ -30,7 +29,7 @@ class SessionMaker:
 
     Args:
         catalogue: The environments that can be made.
-        warnings: Collects warnings of environments while they are made.
+        sessions: The sessions of the process, whose recorder collects warnings while they are made.
         config: The server's settings.
         origin: The session that the process was forked with, if it is a copy.
         scoreboard: Holds the rows of the sessions.
@@ -39,19 +38,18 @@ class SessionMaker:
     def __init__(
         self,
         catalogue: Catalogue,
-        warnings: WarningRecorder,
+        sessions: ProcessSessions,
         config: ServerConfig,
         origin: ServedSession | None,
         scoreboard: Scoreboard,
     ) -> None:
         self._catalogue = catalogue
-        self._warnings = warnings
+        self._sessions, self._warnings = sessions, sessions.warnings
         if config.record:  # an environment may change the directory
             config = dataclasses.replace(config, record=os.path.abspath(config.record))
         self._config = config
         self._origin = origin
         self._scoreboard = scoreboard
-        self._packed = config.sessions_per_process > 1  # such a process cannot be forked
 
     def make(self, frame: Frame) -> Started:
         """Makes the environment that the front ordered.
@@ -108,7 +106,7 @@ class SessionMaker:
         reply = environment_pb2.InteractResponse()
         reply.make.CopyFrom(describe(session.hosted.env, session.hosted.family))
         reply.make.capabilities.extend(session.capabilities)
-        if not self._packed and not obstacle():
+        if not self._sessions.packed and not obstacle():
             reply.make.capabilities.append("fork")
         reply.make.warnings.extend(encode_warnings(session.warnings.take()))
         if isinstance(session, RecordedSession):

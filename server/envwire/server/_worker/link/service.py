@@ -15,14 +15,7 @@ from envwire.codec import FaultError, fault_from_exception
 from envwire.codec.fastpath.inlining import pieces
 from envwire.server._ipc.allocation import keep_freed_memory
 from envwire.server._ipc.fault_replies import fault_reply
-from envwire.server._ipc.frames import (
-    STOPS_AT,
-    Frame,
-    FrameError,
-    FrameSocket,
-    Kind,
-    pack_header,
-)
+from envwire.server._ipc.frames import STOPS_AT, Frame, FrameError, FrameSocket, Kind, pack_header
 from envwire.server._ipc.gathering import Buffer
 from envwire.server._ipc.message_slots import MIN_SLOT_BYTES
 from envwire.server._session.states import State
@@ -30,9 +23,8 @@ from envwire.server._session.warning_log import WarningLog
 from envwire.server._worker.direct.channels import Channels
 from envwire.server._worker.link.camera import take_picture
 from envwire.server._worker.link.making import SessionMaker, Started
-from envwire.server._worker.replies import too_large
-from envwire.server._worker.served_session import GONE, ServedSession
-from envwire.server._worker.sessions import ProcessSessions
+from envwire.server._worker.replies import GONE, too_large
+from envwire.server._worker.sessions import ProcessSessions, ServedSession
 
 #: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _CLOSED, _REPLY = State.CLOSED, Kind.REPLY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -18,6 +19,7 @@ from envwire.testing.rollouts import rollout
 _STEPS = 100
 _SEED = 7
 _TIMED_STEPS = 500
+_MARKUP = re.compile(r"\x1b\[\d+m(WARN: )?")
 
 
 class Finding(NamedTuple):
@@ -55,8 +57,13 @@ def _api(subject: Subject) -> str:
         warnings.simplefilter("always")
         checker = import_module(f"{subject.library.__name__}.utils.env_checker")
         checker.check_env(env.unwrapped)
-    advice = "; ".join(str(each.message).split("\n")[0] for each in seen)
+    advice = "; ".join(_plain(each.message) for each in seen)
     return advice or "keeps the rules of the API"
+
+
+def _plain(warning: object) -> str:
+    """Returns the first line of a warning, without the colours and the level that Gymnasium writes into it."""
+    return _MARKUP.sub("", str(warning).partition("\n")[0])
 
 
 def _spaces(subject: Subject) -> str:

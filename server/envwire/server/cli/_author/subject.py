@@ -59,8 +59,14 @@ class Subject:
             )
 
     def __enter__(self) -> Self:
-        """Starts a server if none was named."""
-        if not self.target:
+        """Starts a server if none was named.
+
+        Raises:
+            RemoteError: The server that was named does not answer, or cannot make the environment.
+        """
+        if self.target:
+            self.remote().close()
+        else:
             from envwire.server.server import Server
 
             server = self._servers.enter_context(Server([self.env_id], imports=self._imports))

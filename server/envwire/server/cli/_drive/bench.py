@@ -9,10 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from envwire.server.cli._parameters import EnvId, Target
+from envwire.server.cli._parameters import EnvId, Target, check_transport, checked
 
 if TYPE_CHECKING:
     from envwire.server.cli._drive.measuring import Timing
+
+
+def _names(transports: str) -> list[str]:
+    return [name.strip() for name in transports.split(",") if name.strip()]
+
+
+def _check_transports(transports: str) -> None:
+    if not _names(transports):
+        raise ValueError("--transports names none; leave it out to compare all")
+    for name in _names(transports):
+        check_transport(name)
 
 
 def bench(
@@ -20,7 +31,10 @@ def bench(
     env_id: EnvId = "CartPole-v1",
     steps: Annotated[int, typer.Option(min=10, help="Steps over each transport.")] = 2000,
     transports: Annotated[
-        str, typer.Option(help="Transports to compare, separated by commas.")
+        str,
+        typer.Option(
+            help="Transports to compare, separated by commas.", callback=checked(_check_transports)
+        ),
     ] = "direct-unix,direct-tcp,stream,unary",
 ) -> None:
     """Measure a step of ENV_ID at TARGET over each transport, and show how its time is spent.
@@ -32,9 +46,8 @@ def bench(
     from envwire.server.cli._failures import fail, of_the_server
 
     timings: dict[str, Timing | Exception] = {}
-    names = [name.strip() for name in transports.split(",") if name.strip()]
     with Progress(transient=True, disable=not sys.stdout.isatty()) as progress:
-        for name in names:
+        for name in _names(transports):
             advance = partial(progress.advance, progress.add_task(name, total=steps))
             try:
                 timings[name] = _measure(target, env_id, name, steps, advance)
@@ -67,6 +80,8 @@ def _show(env_id: str, timings: dict[str, Timing | Exception]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from envwire.server.cli._inspect.listing import print_whole
+
     table = Table(title=f"A step of {env_id}, in microseconds")
     columns = ("steps/s", "p50", "p99", "env", "server", "wire", "client")
     table.add_column("transport", no_wrap=True)
@@ -80,7 +95,7 @@ def _show(env_id: str, timings: dict[str, Timing | Exception]) -> None:
         numbers = (1e6 / timing.mean, timing.percentile(50), timing.percentile(99))
         parts = (timing.stepping, timing.server, timing.wire, timing.client)
         table.add_row(name, *(f"{number:,.0f}" for number in (*numbers, *parts)))
-    console.print(table)
+    print_whole(table, console)
     console.print("env: its own step; server: reading the action and writing the answer;")
     console.print(
         "wire: the way there and back, with all waiting; client: as server, on this side."

@@ -47,6 +47,13 @@ class FrameRecorder:
         console.print(f"wrote {self.path} ({len(self.frames)} frames)")
 
 
+def episode_bar(console: Console, *, shown: bool = True) -> Progress:
+    """Returns the progress bar of episodes, which only terminals show."""
+    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn())
+    hidden = not (shown and console.is_terminal)
+    return Progress(*columns, console=console, transient=True, disable=hidden)
+
+
 def run_episodes(
     env: RemoteEnv,
     policy: Policy,
@@ -71,10 +78,7 @@ def run_episodes(
     env.action_space.seed(seed)
     console = Console()
     results: list[tuple[float, int]] = []
-    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not (bar and console.is_terminal)
-    ) as progress:
+    with episode_bar(console, shown=bar) as progress:
         for number in progress.track(range(episodes), description="episodes"):
             look = partial(recorder.take, env) if recorder and number == 0 else None
             results.append(play_episode(env, policy, seed + number, max_steps, look)[:2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from functools import partial
 from pathlib import Path
@@ -17,12 +18,22 @@ from envwire.server.cli._parameters import (
     Target,
     TransportName,
     Wrappers,
+    check_directory,
+    check_output,
+    checked,
 )
 
 if TYPE_CHECKING:
     from envwire.server.cli._drive.evaluation import Plan, Result
 
 _MAX_SHARDS = 256
+
+
+def _check_plot(path: Path) -> None:
+    """Checks before the episodes are played that their plot can be made."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise OSError("matplotlib is not installed; --plot needs: pip install matplotlib")
+    check_directory(path)
 
 
 def evaluate_policy(
@@ -41,10 +52,16 @@ def evaluate_policy(
     ] = 4,
     seed: Annotated[int, typer.Option(min=0, help="What all seeds are derived from.")] = 0,
     as_json: Annotated[
-        Path | None, typer.Option("--json", help="File for all results; - prints them alone.")
+        Path | None,
+        typer.Option(
+            "--json", help="File for all results; - prints them alone.", callback=check_output
+        ),
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="PNG of the returns to write (needs matplotlib).")
+        Path | None,
+        typer.Option(
+            help="PNG of the returns to write (needs matplotlib).", callback=checked(_check_plot)
+        ),
     ] = None,
     max_steps: MaxSteps = 10_000,
     transport: TransportName = "direct",
@@ -55,6 +72,8 @@ def evaluate_policy(
     """Play episodes of ENV_ID at TARGET with a policy, and show its mean return with a confidence interval.
 
     The result is the same with any number of shards: each episode has its own seed and counts once.
+
+    Example: envwire eval localhost:50051 CartPole-v1 --episodes 100
     """
     from envwire.client import RemoteEnv
     from envwire.server.cli._drive.arguments import making
@@ -74,15 +93,11 @@ def evaluate_policy(
 
 def _play(plan: Plan, make: Any, shards: int) -> list[Result]:
     from rich.console import Console
-    from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from envwire.server.cli._drive.episodes import episode_bar
     from envwire.server.cli._drive.evaluation import evaluate
 
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as progress:
+    with episode_bar(Console(stderr=True)) as progress:
         task = progress.add_task("episodes", total=plan.episodes)
         return evaluate(plan, make, shards, partial(progress.advance, task))
 
@@ -107,6 +122,7 @@ def _show(told: dict[str, Any]) -> None:
     from rich.table import Table
 
     from envwire.server.cli._drive.statistics import histogram
+    from envwire.server.cli._inspect.listing import print_whole
 
     console = Console()
     count = len(told["episodes"])
@@ -120,20 +136,14 @@ def _show(told: dict[str, Any]) -> None:
         low, high = row["ci95"]
         numbers = (f"{row[key]:.2f}" for key in ("std", "min", "median", "max"))
         table.add_row(name, f"{row['mean']:.2f}", f"{low:.2f} to {high:.2f}", *numbers)
-    console.print(table)
+    print_whole(table, console)
     console.print(", ".join(f"{number} {end}" for end, number in told["ends"].items()))
     for line in histogram(np.array([episode["total"] for episode in told["episodes"]])):
         console.out(line)
 
 
 def _plot(told: dict[str, Any], path: Path) -> None:
-    """Plots the returns and the confidence interval of their mean.
-
-    Raises:
-        ModuleNotFoundError: matplotlib is not installed.
-    """
-    import importlib
-
+    """Plots the returns and the confidence interval of their mean."""
     figure_module: Any = importlib.import_module("matplotlib.figure")
     figure = figure_module.Figure(figsize=(6, 3.5), layout="constrained")
     axes = figure.subplots()

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from envwire.server._hosting.imports import BrokenModuleError
+from envwire.server.cli._failures import CommandError, UsageError
 from envwire.server.inprocess import InProcessTransport
 
 #: The target that stands for the command's own process.
@@ -25,14 +27,13 @@ def transport_of(
         options: The result of `arguments.making`.
 
     Raises:
-        ValueError: Modules are given for a server, which imports its own.
-        LookupError: No module registers the environment.
-        ImportError: A module cannot be imported.
+        UsageError: Modules are given for a server, which imports its own.
+        CommandError: No module registers the environment, or one cannot be imported.
     """
     if target == IN_PROCESS:
         return in_process(env_id, imports, (name for name, _ in options["wrappers"]))
     if imports:
-        raise ValueError(
+        raise UsageError(
             f"--import goes with the target {IN_PROCESS}; a server imports what `envwire serve --import` names"
         )
     transport: str = options["transport"]
@@ -43,9 +44,11 @@ def in_process(env_id: str, imports: Sequence[str], wrappers: Iterable[str]) -> 
     """Returns the transport to an environment in this process, with the wrappers that its client names.
 
     Raises:
-        LookupError: No module registers the environment.
-        ImportError: A module cannot be imported.
+        CommandError: No module registers the environment, or one cannot be imported.
     """
     sys.path.insert(0, os.getcwd())
     own = [name for name in wrappers if ":" in name]
-    return InProcessTransport([env_id], imports=imports, allow_wrappers=own)
+    try:
+        return InProcessTransport([env_id], imports=imports, allow_wrappers=own)
+    except (BrokenModuleError, LookupError) as error:
+        raise CommandError(str(error)) from error

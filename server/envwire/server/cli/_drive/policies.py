@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from envwire.server.cli._failures import CommandError
+
 #: Maps an observation and the action space to an action.
 Policy = Callable[[Any, Any], Any]
 
@@ -22,18 +24,24 @@ def load_policy(name: str) -> Policy:
     for each episode.
 
     Raises:
-        ImportError: The module cannot be imported.
-        ValueError: The module has no such function.
+        CommandError: There is no such module, or it has no such function.
+        ImportError: The module imports something that is not there.
     """
     if name == RANDOM:
         return lambda _, space: space.sample()
     module, _, function = name.partition(":")
     sys.path.insert(0, os.getcwd())
-    policy: Callable[..., Any] | None = getattr(
-        importlib.import_module(module), function or "policy", None
-    )
+    try:
+        loaded = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        raise CommandError(
+            f"there is no module {module!r} here or installed; name a policy as module:function, or say {RANDOM}"
+        ) from None
+    policy: Callable[..., Any] | None = getattr(loaded, function or "policy", None)
     if policy is None:
-        raise ValueError(
+        raise CommandError(
             f"{module} has no function {function or 'policy'}; name one as module:function"
         )
     if _takes_space(policy):

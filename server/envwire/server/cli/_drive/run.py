@@ -14,8 +14,10 @@ from envwire.server.cli._parameters import (
     Kwargs,
     Library,
     MaxSteps,
+    TargetOrHere,
     TransportName,
     Wrappers,
+    check_output,
 )
 
 
@@ -40,19 +42,11 @@ _Agent = Annotated[
 _Rendering = Annotated[
     Render | None, typer.Option(help="Show the first episode: as text, or as a GIF.")
 ]
-_Output = Annotated[Path, typer.Option(help="Where --render gif writes.")]
-
-
-_Target = Annotated[
-    str,
-    typer.Argument(
-        help="HOST:PORT of a server; or in-process, to run the environment here, with your terminal for breakpoint()."
-    ),
-]
+_Output = Annotated[Path, typer.Option(help="Where --render gif writes.", callback=check_output)]
 
 
 def run(
-    target: _Target,
+    target: TargetOrHere,
     env_id: EnvId,
     episodes: _Episodes = 10,
     seed: _Seed = 0,

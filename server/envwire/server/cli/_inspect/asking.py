@@ -31,16 +31,25 @@ def asking(
     from envwire.client._transports.grpc.grpc_connection import open_channel
 
     credentials = Credentials()
-    token = credentials.token
-    metadata = (("authorization", f"Bearer {token}"),) if token else ()
     try:
         with open_channel(target, credentials) as channel:
             service = stub(channel)
             yield lambda method, request: getattr(service, method)(
-                request, metadata=metadata, timeout=seconds
+                request, metadata=credentials.metadata, timeout=seconds
             )
     except grpc.RpcError as error:
         stop(command, _describe_error(error, target))
+
+
+def unanswered(target: str, details: str) -> str:
+    """Describes a call that got no answer, in fewer words than gRPC if all addresses refused the connection."""
+    from envwire.client._transports.grpc.grpc_connection import is_refusal
+
+    return (
+        f"nothing listens at {target}"
+        if is_refusal(details)
+        else f"no answer from {target}: {details}"
+    )
 
 
 def _describe_error(error: Any, target: str) -> str:
@@ -53,7 +62,7 @@ def _describe_error(error: Any, target: str) -> str:
     if STATUS_KEY in dict(error.trailing_metadata() or ()):
         return error.details()
     if error.code() in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}:
-        return f"no answer from {target}: {error.details()}; is it running there, and is the port right?"
+        return f"{unanswered(target, error.details())}; is it running there, and is the port right?"
     if error.code() is grpc.StatusCode.UNIMPLEMENTED:
         return f"{target} does not offer this: a server where a gateway is needed, or an older one"
     return error.details()

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 
 from envwire.client import Credentials, RemoteEnv
 from envwire.client._errors.faults import checked
-from envwire.client._transports import targets
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.direct.direct import DirectTransport
 from envwire.client._transports.transport import Transport, call
 from envwire.client._transports.versions import complaint, own_version
 from envwire.server.cli._drive.measuring import median_step
+from envwire.server.cli._failures import describe_error, of_the_server
 from envwire.v1 import environment_pb2 as pb
 
 _SECONDS = 5.0
@@ -78,14 +78,12 @@ def _result(
     except DoctorWarning as warning:
         return None, str(warning)
     except Exception as error:
-        return False, str(error)
+        return False, describe_error(error) if of_the_server(error) else str(error)
 
 
 def _reachable(server: CheckedServer) -> str:
     begun = time.perf_counter()
-    server.control = open_transport(
-        "unary", targets.checked(server.target), None, server.credentials
-    )
+    server.control = open_transport("unary", server.target, None, server.credentials)
     return f"answers after {1e3 * (time.perf_counter() - begun):.0f} ms"
 
 

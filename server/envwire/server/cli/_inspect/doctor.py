@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
+from envwire.server.cli._parameters import Target
 from envwire.server.cli._stop import stop
 
 _MARKS = {True: ("ok", "green"), False: ("failed", "red"), None: ("note", "yellow")}
 
 
 def doctor(
-    target: Annotated[str, typer.Argument(help="HOST:PORT of a server.")],
+    target: Target,
     env_id: Annotated[
         str, typer.Option("--env-id", help="Environment to step; by default one that it hosts.")
     ] = "",

@@ -17,7 +17,7 @@ COLUMNS = ("server", "state", "sessions", "of", "environments", "silent", "versi
 
 def status(
     target: Annotated[
-        str, typer.Argument(help="HOST:PORT of a gateway.", callback=check_target)
+        str, typer.Argument(help="HOST:PORT of a gateway.", metavar="TARGET", callback=check_target)
     ] = "localhost:50050",
     as_json: AsJson = False,
 ) -> None:
@@ -37,13 +37,9 @@ def status(
 
         typer.echo(MessageToJson(answer, preserving_proto_field_name=True))
     else:
-        _show(answer)
+        from envwire.server.cli._inspect.listing import print_table
 
-
-def _show(answer: farm_pb2.ListServersResponse) -> None:
-    from envwire.server.cli._inspect.listing import print_table
-
-    print_table(COLUMNS, map(cells, answer.servers), summary(answer))
+        print_table(COLUMNS, map(cells, answer.servers), summary(answer))
 
 
 def cells(server: farm_pb2.ServerStatus) -> list[str]:

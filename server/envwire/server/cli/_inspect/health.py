@@ -28,7 +28,7 @@ def _open_channel(target: str) -> grpc.Channel:
 
 def health(
     target: Target,
-    timeout: Annotated[float, typer.Option(help="Seconds to wait for an answer.")] = 3.0,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for an answer.")] = 3.0,
 ) -> None:
     """Ask the server at TARGET for its health; exit 0 when it is serving, 1 otherwise. For container health checks.
 
@@ -42,11 +42,10 @@ def health(
             stub: Any = health_pb2_grpc.HealthStub(channel)
             answer = stub.Check(health_pb2.HealthCheckRequest(), timeout=timeout)
     except grpc.RpcError as error:
-        reason = error.details() if isinstance(error, grpc.Call) else str(error)
-        typer.echo(
-            f"no answer from {target}: {reason}; `envwire doctor {target}` finds out why", err=True
-        )
-        raise typer.Exit(1) from None
+        from envwire.server.cli._inspect.asking import unanswered
+
+        details = (error.details() if isinstance(error, grpc.Call) else None) or str(error)
+        stop("health", f"{unanswered(target, details)}; `envwire doctor {target}` finds out why")
     except OSError as error:
         stop("health", error)
     status = health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)

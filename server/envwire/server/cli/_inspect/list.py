@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 
 from envwire.server.cli._parameters import AsJson, Target
-from envwire.server.cli._stop import stop
 
 _ANSWER_SECONDS = 5.0
 
@@ -24,6 +23,7 @@ def list_environments(
     from envwire.client._transports.by_name import open_transport
     from envwire.client._transports.transport import call
     from envwire.client.errors import RemoteError
+    from envwire.server.cli._failures import fail
     from envwire.server.cli._inspect.listing import print_json, print_rows
     from envwire.v1 import environment_pb2 as pb
 
@@ -38,6 +38,6 @@ def list_environments(
                 )
             )
     except RemoteError as error:
-        stop("list", error)
+        fail("list", error)
     show = print_json if as_json else print_rows
     show(listing.list_environments, info.get_server_info)

@@ -13,6 +13,8 @@ from rich.table import Table
 if TYPE_CHECKING:
     from envwire.v1 import environment_pb2 as pb
 
+#: Most columns of a table.
+_MAX_WIDTH = 1000
 _COLUMNS = ("environment", "library", "episode steps", "reward threshold")
 
 
@@ -60,11 +62,18 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], summary: 
         table = Table(*columns)
         for row in rows:
             table.add_row(*row)
-        console.print(table)
+        print_whole(table, console)
     else:
         for row in rows:
             typer.echo("\t".join(row))
     typer.echo(summary, err=not console.is_terminal)
+
+
+def print_whole(table: Table, console: Console) -> None:
+    """Prints a table without cutting its cells; a terminal that is too narrow for it wraps the lines."""
+    needed = console.measure(table, options=console.options.update(max_width=_MAX_WIDTH)).maximum
+    console.width = max(console.width, needed)
+    console.print(table)
 
 
 def _summary(info: pb.GetServerInfoResponse) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -49,27 +48,29 @@ def sessions(
     if end:
         _end(target, end)
         return
-    pages = list(_pages(target, server))
+    listed = _listed(target, server)
     if as_json:
-        _show_json(pages)
+        _show_json(listed)
     else:
-        _show(pages)
-    if silent := [f"{each.server_id} ({each.why})" for page in pages for each in page.unanswered]:
+        _show(listed)
+    if silent := [f"{each.server_id} ({each.why})" for each in listed.unanswered]:
         stop("sessions", f"no answer from {', '.join(silent)}")
 
 
-def _pages(target: str, server: str) -> Iterator[admin_pb2.ListSessionsResponse]:
+def _listed(target: str, server: str) -> admin_pb2.ListSessionsResponse:
+    """Returns all pages of the list as one."""
     from envwire.admin.v1 import admin_pb2, admin_pb2_grpc
 
-    token = ""
+    listed = admin_pb2.ListSessionsResponse()
+    request = admin_pb2.ListSessionsRequest(server_id=server)
     with asking("sessions", target, admin_pb2_grpc.AdminServiceStub) as ask:
         while True:
-            request = admin_pb2.ListSessionsRequest(page_token=token, server_id=server)
             page: admin_pb2.ListSessionsResponse = ask("ListSessions", request)
-            yield page
-            token = page.next_page_token
-            if not token:
-                return
+            request.page_token = page.next_page_token
+            page.ClearField("next_page_token")
+            listed.MergeFrom(page)
+            if not request.page_token:
+                return listed
 
 
 def _end(target: str, session_id: str) -> None:
@@ -80,30 +81,24 @@ def _end(target: str, session_id: str) -> None:
     typer.echo(f"session {session_id} has ended")
 
 
-def _show_json(pages: list[admin_pb2.ListSessionsResponse]) -> None:
+def _show_json(listed: admin_pb2.ListSessionsResponse) -> None:
     import json
 
     from google.protobuf.json_format import MessageToDict
 
-    told = [MessageToDict(page, preserving_proto_field_name=True) for page in pages]
-    rows, silent = (
-        [each for page in told for each in page.get(name, ())]
-        for name in ("sessions", "unanswered")
-    )
-    shown = {"total": pages[-1].total, "sessions": rows}
-    typer.echo(json.dumps(shown | ({"unanswered": silent} if silent else {}), indent=2))
+    told = MessageToDict(listed, preserving_proto_field_name=True)
+    typer.echo(json.dumps({"total": listed.total, "sessions": [], **told}, indent=2))
 
 
-def _show(pages: list[admin_pb2.ListSessionsResponse]) -> None:
+def _show(listed: admin_pb2.ListSessionsResponse) -> None:
     from envwire.server.cli._inspect.listing import print_table
 
-    listed = [session for page in pages for session in page.sessions]
     columns: tuple[str, ...] = COLUMNS
-    rows = [cells(session) for session in listed]
-    if any(session.server_id for session in listed):
+    rows = [cells(session) for session in listed.sessions]
+    if any(session.server_id for session in listed.sessions):
         columns = (*COLUMNS, "server")
-        rows = [[*row, each.server_id] for row, each in zip(rows, listed, strict=True)]
-    print_table(columns, rows, f"{pages[-1].total} sessions")
+        rows = [[*row, each.server_id] for row, each in zip(rows, listed.sessions, strict=True)]
+    print_table(columns, rows, f"{listed.total} sessions")
 
 
 def cells(session: admin_pb2.SessionSummary) -> list[str]:

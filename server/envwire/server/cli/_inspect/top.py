@@ -23,7 +23,10 @@ _MAX_ROWS = 200
 
 def top(
     target: Annotated[
-        str, typer.Argument(help="HOST:PORT of a gateway or a server.", callback=check_target)
+        str,
+        typer.Argument(
+            help="HOST:PORT of a gateway or a server.", metavar="TARGET", callback=check_target
+        ),
     ] = "localhost:50050",
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 2.0,
     count: Annotated[int, typer.Option(min=0, help="Looks; 0 to go on until Ctrl-C.")] = 0,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shutil
 import sys
+from collections.abc import Generator
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from envwire.server.cli._inspect.asking import asking
 from envwire.server.cli._parameters import Target
 from envwire.server.cli._stop import stop
 
@@ -21,6 +23,7 @@ def watch(
     session: Annotated[
         str,
         typer.Argument(
+            metavar="SESSION",
             help="Id of a session, or its beginning; by default the youngest that can be watched.",
             show_default=False,
         ),
@@ -40,15 +43,18 @@ def watch(
     import numpy as np
 
     from envwire.envs.wrappers.human import TerminalDisplay
-    from envwire.server.cli._inspect.watching import pictures
 
     if not sys.stdout.isatty():
-        stop("watch", "it draws in a terminal, and standard output is not one")
+        stop(
+            "watch",
+            "it draws in a terminal, and standard output is not one; leave out what redirects it, or use "
+            "`envwire dashboard`",
+        )
     shown = _chosen(target, session)
     typer.echo(f"{shown.env_id}  {shown.client}  session {shown.session_id}")
     display: TerminalDisplay | None = None
     why = ""
-    for picture in islice(pictures("watch", target, shown.session_id), frames):
+    for picture in islice(pictures(target, shown.session_id), frames):
         frame = picture.frame
         if picture.HasField("frame"):
             display = display or TerminalDisplay(columns=_columns(frame))
@@ -61,12 +67,7 @@ def watch(
 
 def _chosen(target: str, session_id: str) -> observe_pb2.SessionStatus:
     """Returns the session that the argument selects."""
-    from contextlib import closing
-
-    from envwire.server.cli._inspect.watching import rounds
-
-    with closing(rounds("watch", target)) as told:
-        first = next(told)
+    first = first_round(target)
     if not first.server.frames:
         stop("watch", "this server shows no pictures; its operator allows them with --frames")
     found = [each for each in first.sessions if each.session_id.startswith(session_id)]
@@ -89,3 +90,24 @@ def _columns(frame: observe_pb2.Frame) -> int:
     room = shutil.get_terminal_size()
     rows = max(1, room.lines - 2)
     return max(1, min(room.columns, 2 * rows * frame.width // max(1, frame.height)))
+
+
+def first_round(target: str) -> observe_pb2.WatchResponse:
+    """Returns the status of a server and its sessions as one message. An error is printed and ends the command."""
+    from envwire.observe.v1 import observe_pb2, observe_pb2_grpc
+
+    told = observe_pb2.WatchResponse()
+    with asking("watch", target, observe_pb2_grpc.ObserveServiceStub, seconds=None) as ask:
+        parts = ask("Watch", observe_pb2.WatchRequest())
+        while not told.complete:
+            told.MergeFrom(next(parts))
+    return told
+
+
+def pictures(target: str, session_id: str) -> Generator[observe_pb2.WatchFramesResponse]:
+    """Yields pictures of a session until it ends. An error is printed and ends the command."""
+    from envwire.observe.v1 import observe_pb2, observe_pb2_grpc
+
+    request = observe_pb2.WatchFramesRequest(session_id=session_id)
+    with asking("watch", target, observe_pb2_grpc.ObserveServiceStub, seconds=None) as ask:
+        yield from ask("WatchFrames", request)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from envwire.server.cli._parameters import Imports
-from envwire.server.cli._stop import stop
+from envwire.server.cli._parameters import Imports, check_output, check_target_if_any
+from envwire.server.cli._stop import USAGE, stop
 
 if TYPE_CHECKING:
     from envwire.server._recording.reader import RecordedSession
@@ -21,16 +21,27 @@ _EXTRAS = {"minari": "minari", "jax": "minari", "h5py": "minari", "imageio": "mp
 Files = Annotated[
     list[Path], typer.Argument(help="Recordings, of `envwire serve --record`.", metavar="FILE...")
 ]
+_Film = Annotated[
+    Path | None, typer.Option(help="Film to write, of one recording.", callback=check_output)
+]
 
 
 def export(
     files: Files,
     minari: Annotated[str, typer.Option(help="Name of a Minari dataset to make.")] = "",
-    csv: Annotated[Path | None, typer.Option(help="Table to write, a row for each step.")] = None,
-    gif: Annotated[Path | None, typer.Option(help="Film to write, of one recording.")] = None,
-    mp4: Annotated[Path | None, typer.Option(help="Film to write, of one recording.")] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(help="Table to write, a row for each step.", callback=check_output),
+    ] = None,
+    gif: _Film = None,
+    mp4: _Film = None,
     target: Annotated[
-        str, typer.Option(help="Server that renders a film whose frames were not recorded.")
+        str,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Server that renders a film whose frames were not recorded.",
+            callback=check_target_if_any,
+        ),
     ] = "",
     imports: Imports = None,
 ) -> None:
@@ -38,13 +49,18 @@ def export(
 
     A film shows the frames that were rendered while it was recorded. If there are none, the recording is played again,
     here or at --target, and rendered.
+
+    Example: envwire export recordings/*.envrec --csv steps.csv
     """
     from envwire.server._recording.reader import RecordedSession, RecordingError
     from envwire.server.cli._failures import fail
 
+    if not minari and not csv and not gif and not mp4:
+        stop("export", "say what to make: --minari, --csv, --gif or --mp4", USAGE)
     try:
         recordings = [RecordedSession(file) for file in files]
-        written = list(_write(recordings, minari, csv, {"gif": gif, "mp4": mp4}, target, imports))
+        for message in _write(recordings, minari, csv, {"gif": gif, "mp4": mp4}, target, imports):
+            typer.echo(message)
     except ModuleNotFoundError as error:
         extra = _EXTRAS.get((error.name or "").partition(".")[0])
         if extra is None:
@@ -57,8 +73,6 @@ def export(
         stop("export", error)
     except Exception as error:
         fail("export", error)
-    if not written:
-        stop("export", "say what to make: --minari, --csv, --gif or --mp4", 2)
 
 
 def _write(
@@ -70,15 +84,14 @@ def _write(
     imports: list[str] | None,
 ) -> Iterator[str]:
     """Writes the requested files; yields a message for each."""
-    writers: list[tuple[object, Callable[[], str]]] = []
     if minari:
         from envwire.server.cli._recordings.minari_dataset import write_minari
 
-        writers.append((minari, partial(write_minari, recordings, minari)))
+        yield f"wrote {minari}: {write_minari(recordings, minari)}"
     if csv is not None:
         from envwire.server.cli._recordings.csv_table import write_csv
 
-        writers.append((csv, partial(write_csv, recordings, csv)))
+        yield f"wrote {csv}: {write_csv(recordings, csv)}"
     for form, path in films.items():
         if path is not None:
             from envwire.server.cli._recordings.film import write_film
@@ -87,7 +100,4 @@ def _write(
             open_transport = partial(
                 replay_transport, target, recordings[0].header.make, imports or []
             )
-            writers.append((path, partial(write_film, form, recordings, path, open_transport)))
-    for name, write in writers:
-        typer.echo(f"wrote {name}: {write()}")
-        yield str(name)
+            yield f"wrote {path}: {write_film(form, recordings, path, open_transport)}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from envwire.server.cli._parameters import Imports
+from envwire.server.cli._parameters import Imports, check_target_if_any
 from envwire.server.cli._stop import stop
 
 if TYPE_CHECKING:
@@ -15,15 +15,24 @@ if TYPE_CHECKING:
 
 
 def replay(
-    file: Annotated[Path, typer.Argument(help="A recording, of `envwire serve --record`.")],
+    file: Annotated[
+        Path, typer.Argument(help="A recording, of `envwire serve --record`.", metavar="FILE")
+    ],
     target: Annotated[
-        str, typer.Option(help="HOST:PORT of a server to play it to; in this process by default.")
+        str,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Server to play it to; in this process by default.",
+            callback=check_target_if_any,
+        ),
     ] = "",
     imports: Imports = None,
 ) -> None:
     """Make the environment of a recording again, send it the same requests, and show the first answer that differs.
 
     Exits with status 1 at the first request whose answer differs.
+
+    Example: envwire replay recordings/x.envrec
     """
     from envwire.server._recording.reader import RecordedSession, RecordingError
     from envwire.server.cli._failures import fail

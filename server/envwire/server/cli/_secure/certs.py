@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from envwire.server.cli._parameters import checked
 from envwire.server.cli._stop import stop
+
+#: A name of labels, as `*.example.org` and `gpu_1` are too.
+_NAME = re.compile(r"(\*\.)?([A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)(\.[A-Za-z0-9_-]+)*\.?")
+
+
+def _check_hosts(hosts: list[str]) -> None:
+    for host in hosts:
+        if ":" not in host and not _NAME.fullmatch(host):
+            raise ValueError(f"--host {host!r} is not a host name or an address")
+        if ":" in host:
+            ipaddress.ip_address(host)  # HOST:PORT is none
 
 
 def certs(
     directory: Annotated[Path, typer.Argument(help="Where to write them.", metavar="DIR")],
     host: Annotated[
         list[str] | None,
-        typer.Option(help="Name or address by which clients dial the server; repeat for more."),
+        typer.Option(
+            help="Name or address by which clients dial the server; repeat for more.",
+            callback=checked(_check_hosts),
+        ),
     ] = None,
     client: Annotated[str, typer.Option(help="Name of the client.")] = "agent",
 ) -> None:
@@ -34,15 +51,18 @@ def certs(
     try:
         paths = make_certificates(directory, dict.fromkeys(hosts), client)
     except OSError as error:
-        stop("certs", error)
+        stop("certs", f"cannot write to {directory}: {error.strerror}; name another directory")
     for path in paths:
         typer.echo(path)
-    typer.echo(_ADVICE.format(directory=directory), nl=False)
+    typer.echo(_ADVICE.format(directory=directory), err=True)
 
 
 _ADVICE = """
-server:  envwire serve ... --tls-cert {directory}/server.pem --tls-key {directory}/server-key.pem \\
-             --tls-client-ca {directory}/ca.pem
-client:  export ENVWIRE_CA={directory}/ca.pem ENVWIRE_CERT={directory}/client.pem ENVWIRE_KEY={directory}/client-key.pem
-Keep ca-key.pem away from both.
-"""
+For the server:
+  envwire serve ... --tls-cert {directory}/server.pem --tls-key {directory}/server-key.pem \\
+    --tls-client-ca {directory}/ca.pem
+
+For the client:
+  export ENVWIRE_CA={directory}/ca.pem ENVWIRE_CERT={directory}/client.pem ENVWIRE_KEY={directory}/client-key.pem
+
+Keep ca-key.pem away from both."""

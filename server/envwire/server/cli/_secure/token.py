@@ -9,11 +9,13 @@ import typer
 from envwire.server._auth.scopes import Scope
 from envwire.server._auth.server_patterns import ServerPatterns
 from envwire.server._auth.tokens import new_token
-from envwire.server.cli._stop import stop
+from envwire.server.cli._stop import USAGE, stop
 
 
 def token(
-    name: Annotated[str, typer.Argument(help="Whose it is; limits count by this name.")],
+    name: Annotated[
+        str, typer.Argument(help="Whose it is; limits count by this name.", metavar="NAME")
+    ],
     scope: Annotated[
         list[Scope] | None,
         typer.Option(help="What it is for; repeat for more. play makes and drives environments."),
@@ -35,7 +37,9 @@ def token(
         ),
     ] = None,
 ) -> None:
-    """Make a token for NAME: print it, only this once, and its line for the file of `envwire serve --tokens`.
+    """Make a token for NAME, and print two lines: the token, only this once, and its line for `envwire serve --tokens`.
+
+    What each is for is told on standard error, so that the output can be copied or read by a script.
 
     Example: envwire token alice
 
@@ -47,7 +51,11 @@ def token(
     except ValueError:
         stop(
             "token",
-            f"{name!r} is no name for a token; use letters, digits and . _ - @; and a pattern has no blank, comma or #",
+            f"{name!r} cannot be the name of a token, or a pattern has a blank, a comma or a #; names have letters, "
+            "digits and . _ - @",
+            USAGE,
         )
-    typer.echo(f"token, for ENVWIRE_TOKEN: {made}")
-    typer.echo(f"line, for --tokens FILE:  {line}")
+    typer.echo("For the client, in ENVWIRE_TOKEN; it is shown only this once:", err=True)
+    typer.echo(made)
+    typer.echo("For the server, a line of the file of --tokens:", err=True)
+    typer.echo(line)

@@ -6,13 +6,17 @@ from typing import Annotated
 
 import typer
 
+from envwire.server.cli._parameters import check_targets
 from envwire.server.cli._serve.starting import starting
 from envwire.server.cli._stop import stop
 
 
 def dashboard(
     targets: Annotated[
-        list[str], typer.Argument(metavar="TARGET...", help="HOST:PORT of servers and gateways.")
+        list[str],
+        typer.Argument(
+            metavar="TARGET...", help="HOST:PORT of servers and gateways.", callback=check_targets
+        ),
     ],
     host: Annotated[str, typer.Option(help="Address to bind.")] = "127.0.0.1",
     port: Annotated[

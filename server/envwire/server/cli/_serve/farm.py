@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable
 from enum import Enum
@@ -14,8 +13,8 @@ import typer
 from envwire.server._logs.setup import log_to_stderr
 from envwire.server._settings.sources import gather
 from envwire.server.cli._inspect.farm_status import status
-from envwire.server.cli._serve.live_page import PAGE_OPTIONS, live_page
-from envwire.server.cli._serve.settings_options import given, keyword, take_settings
+from envwire.server.cli._serve.live_page import Dashboard, DashboardPort, live_page
+from envwire.server.cli._serve.settings_options import ConfigFile, given, take_settings
 from envwire.server.cli._serve.starting import starting
 from envwire.server.config import SETTINGS
 
@@ -40,48 +39,6 @@ farm = typer.Typer(
 )
 
 
-def up(ctx: typer.Context, servers: int, on: Engine, config: str, **options: Any) -> None:
-    """Run servers of ENVIRONMENTS behind a gateway, until SIGTERM or Ctrl-C: processes, containers or Ray actors.
-
-    Prints "ready: HOST:PORT", the gateway's address, when clients can connect. A server that ends is started again.
-
-    Example: envwire farm up -n 4 CartPole-v1
-    """
-    # gRPC's fork support would log a line for each started server, and a fork followed by exec does not need it.
-    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
-    with starting("farm up"):
-        from envwire.farm.engines import compose, local, ray
-        from envwire.farm.engines.scaling import Scale
-        from envwire.farm.gateway.config import GatewayConfig
-        from envwire.server.config import ServerConfig
-
-        at = {name: options.pop(name) for name in _GATEWAYS}
-        dashboard = options.pop("dashboard")
-        page = live_page("farm up", dashboard, options.pop("dashboard_port"))
-        in_image = partial(compose.run, image=options.pop("image"))
-        least, most, free, idle = (options.pop(name) for name in _BOUNDS)
-        if (least or most) and on is not Engine.RAY:
-            raise ValueError("--min and --max are for --on ray; other farms keep to --servers")
-        scale = Scale(least or servers, most or servers, free, idle) if least or most else None
-        engines: dict[Engine, Callable[..., None]] = {
-            Engine.LOCAL: local.run,
-            Engine.COMPOSE: in_image,
-            Engine.RAY: partial(ray.run, scale=scale),
-        }
-        settings = gather(_TAKEN, given(ctx, options), os.environ, config)
-        settings.setdefault("environments", ())
-        tokens = settings.get("tokens", "")
-        if tokens and on is not Engine.LOCAL:
-            raise ValueError("--tokens is for --on local; docker/farm-tls.yaml has containers")
-        gateway = GatewayConfig(**at, tokens=tokens)
-        settings["count_episodes"] = dashboard or settings.get("count_episodes", False)
-        paths = () if on is Engine.COMPOSE else (os.getcwd(),)
-        server = ServerConfig(**settings, sys_path=paths)
-        log_to_stderr(server.log_format)
-        with page as ready:
-            engines[on](servers, server, gateway, ready)
-
-
 _TAKEN = {name: setting for name, setting in SETTINGS.items() if name not in _NOT_HERE}
 _Servers = Annotated[int, typer.Option("--servers", "-n", help="How many servers.", min=1)]
 _Port = Annotated[int, typer.Option(help="Port of the gateway; 0 for any free one.")]
@@ -99,8 +56,8 @@ _Insecure = Annotated[
     bool,
     typer.Option("--insecure", help="The network between Ray's nodes is trusted, for --on ray."),
 ]
-_Min = Annotated[int, typer.Option(help="Fewest servers, for --on ray.", min=0)]
-_Max = Annotated[int, typer.Option(help="Most servers, for --on ray.", min=0)]
+_Min = Annotated[int, typer.Option("--min", help="Fewest servers, for --on ray.", min=0)]
+_Max = Annotated[int, typer.Option("--max", help="Most servers, for --on ray.", min=0)]
 _Free = Annotated[
     int,
     typer.Option(
@@ -114,24 +71,62 @@ _Idle = Annotated[
         min=0,
     ),
 ]
-#: Options of the gateway.
-_GATEWAYS = ("port", "http_port", "insecure")
-#: Options of a farm that grows and shrinks.
-_BOUNDS = ("min", "max", "free", "idle")
-_OTHERS: tuple[inspect.Parameter, ...] = (
-    keyword("servers", 4, _Servers),
-    keyword("on", Engine.LOCAL, _On),
-    keyword("port", 50050, _Port),
-    keyword("http_port", 0, _HttpPort),
-    keyword("image", "envwire-server", _Image),
-    keyword("insecure", False, _Insecure),
-    keyword("min", 0, _Min),
-    keyword("max", 0, _Max),
-    keyword("free", 1, _Free),
-    keyword("idle", 60.0, _Idle),
-    *PAGE_OPTIONS,
-)
 
-take_settings(up, _TAKEN, *_OTHERS)
+
+def up(
+    ctx: typer.Context,
+    *,
+    servers: _Servers = 4,
+    on: _On = Engine.LOCAL,
+    port: _Port = 50050,
+    http_port: _HttpPort = 0,
+    image: _Image = "envwire-server",
+    insecure: _Insecure = False,
+    least: _Min = 0,
+    most: _Max = 0,
+    free: _Free = 1,
+    idle: _Idle = 60.0,
+    dashboard: Dashboard = False,
+    dashboard_port: DashboardPort = 50080,
+    config: ConfigFile = "",
+    **options: Any,
+) -> None:
+    """Run servers of ENVIRONMENTS behind a gateway, until SIGTERM or Ctrl-C: processes, containers or Ray actors.
+
+    Prints "ready: HOST:PORT", the gateway's address, when clients can connect. A server that ends is started again.
+
+    Example: envwire farm up -n 4 CartPole-v1
+    """
+    # gRPC's fork support would log a line for each started server, and a fork followed by exec does not need it.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+    with starting("farm up"):
+        from envwire.farm.engines import compose, local, ray
+        from envwire.farm.engines.scaling import Scale
+        from envwire.farm.gateway.config import GatewayConfig
+        from envwire.server.config import ServerConfig
+
+        if (least or most) and on is not Engine.RAY:
+            raise ValueError("--min and --max are for --on ray; other farms keep to --servers")
+        scale = Scale(least or servers, most or servers, free, idle) if least or most else None
+        engines: dict[Engine, Callable[..., None]] = {
+            Engine.LOCAL: local.run,
+            Engine.COMPOSE: partial(compose.run, image=image),
+            Engine.RAY: partial(ray.run, scale=scale),
+        }
+        settings = gather(_TAKEN, given(ctx, options), os.environ, config)
+        settings.setdefault("environments", ())
+        tokens = settings.get("tokens", "")
+        if tokens and on is not Engine.LOCAL:
+            raise ValueError("--tokens is for --on local; docker/farm-tls.yaml has containers")
+        gateway = GatewayConfig(port=port, http_port=http_port, insecure=insecure, tokens=tokens)
+        settings["count_episodes"] = dashboard or settings.get("count_episodes", False)
+        paths = () if on is Engine.COMPOSE else (os.getcwd(),)
+        server = ServerConfig(**settings, sys_path=paths)
+        log_to_stderr(server.log_format)
+        with live_page("farm up", dashboard, dashboard_port) as ready:
+            engines[on](servers, server, gateway, ready)
+
+
+take_settings(up, _TAKEN)
 farm.command()(up)
 farm.command()(status)

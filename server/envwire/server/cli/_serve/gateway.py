@@ -10,11 +10,11 @@ import typer
 from envwire.farm.gateway.config import SETTINGS, GatewayConfig
 from envwire.server._logs.setup import TEXT, log_to_stderr
 from envwire.server._settings.sources import gather
-from envwire.server.cli._serve.settings_options import given, take_settings
+from envwire.server.cli._serve.settings_options import ConfigFile, given, take_settings
 from envwire.server.cli._serve.starting import starting
 
 
-def gateway(ctx: typer.Context, config: str, **options: Any) -> None:
+def gateway(ctx: typer.Context, *, config: ConfigFile = "", **options: Any) -> None:
     """Serve a farm's gateway, one address for many servers, until SIGTERM or Ctrl-C.
 
     Servers register with `envwire serve --join HOST:PORT`. Clients make environments here and then talk to the server

@@ -14,7 +14,8 @@ from typing import Annotated
 
 import typer
 
-from envwire.server.cli._stop import stop
+from envwire.server.cli._parameters import check_output
+from envwire.server.cli._stop import USAGE, stop
 
 _TEMPLATE = """\
 # Written by `envwire image`; {base} is built from docker/server.Dockerfile.
@@ -62,7 +63,10 @@ _Base = Annotated[
     str, typer.Option("--from", help="Image to build on; envwire-server-gl draws with OpenGL.")
 ]
 _Output = Annotated[
-    Path, typer.Option("--output", "-o", help="The file to write; - for standard output.")
+    Path,
+    typer.Option(
+        "--output", "-o", help="The file to write; - for standard output.", callback=check_output
+    ),
 ]
 _Build = Annotated[
     str, typer.Option("--build", metavar="TAG", help="Build it with docker, under this name.")
@@ -84,7 +88,7 @@ def image(
     """
     for name in (*packages, *(system or []), base):
         if not name.isprintable() or name.endswith("\\"):
-            stop("image", f"{name!r} is no name of a package or of an image")
+            stop("image", f"{name!r} is no name of a package or of an image", USAGE)
     modules = known_modules(packages) if imports is None else imports
     text = dockerfile(packages, ids or ["*"], modules, system or [], base)
     if build:
@@ -144,7 +148,7 @@ def _build(text: str, tag: str) -> None:
         command = ["docker", "build", "--network", "host", "--tag", tag, *_index(), empty]
         status = subprocess.run(command, check=False).returncode  # noqa: S603 - no shell
     if status:
-        stop("image", "docker could not build the image; its output above says why", status)
+        stop("image", "docker could not build the image; its output above says why")
     typer.echo(f"built {tag}; run it with: docker run -p 127.0.0.1:50051:50051 {tag}")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import inspect
 import os
 import socket
 import subprocess
@@ -16,12 +15,12 @@ from typing import Annotated
 import typer
 
 from envwire.server._settings.listening import local_target
-from envwire.server.cli._serve.settings_options import keyword
 from envwire.server.cli._stop import stop
 
 _HOST = "127.0.0.1"
 _STOP_SECONDS = 10.0
-_Dashboard = Annotated[
+#: The options of commands that can run the dashboard.
+Dashboard = Annotated[
     bool,
     typer.Option(
         "--dashboard",
@@ -30,7 +29,7 @@ _Dashboard = Annotated[
         rich_help_panel="Operations",
     ),
 ]
-_Port = Annotated[
+DashboardPort = Annotated[
     int,
     typer.Option(
         help="Port of the live page; 0 for any free one.",
@@ -39,11 +38,6 @@ _Port = Annotated[
         rich_help_panel="Operations",
     ),
 ]
-#: The options of commands that can run the dashboard.
-PAGE_OPTIONS: tuple[inspect.Parameter, ...] = (
-    keyword("dashboard", False, _Dashboard),
-    keyword("dashboard_port", 50080, _Port),
-)
 
 
 @contextmanager

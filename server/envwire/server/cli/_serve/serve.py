@@ -9,8 +9,8 @@ import typer
 
 from envwire.server._logs.setup import log_to_stderr
 from envwire.server._settings.sources import gather
-from envwire.server.cli._serve.live_page import PAGE_OPTIONS, live_page
-from envwire.server.cli._serve.settings_options import given, take_settings
+from envwire.server.cli._serve.live_page import Dashboard, DashboardPort, live_page
+from envwire.server.cli._serve.settings_options import ConfigFile, given, take_settings
 from envwire.server.cli._serve.starting import starting
 from envwire.server.cli._stop import stop
 from envwire.server.config import SETTINGS, ServerConfig
@@ -22,7 +22,12 @@ EPILOG = (
 
 
 def serve(
-    ctx: typer.Context, config: str, dashboard: bool, dashboard_port: int, **options: Any
+    ctx: typer.Context,
+    *,
+    dashboard: Dashboard = False,
+    dashboard_port: DashboardPort = 50080,
+    config: ConfigFile = "",
+    **options: Any,
 ) -> None:
     """Host ENVIRONMENTS until SIGTERM or Ctrl-C.
 
@@ -47,4 +52,4 @@ def serve(
             stop("serve", error)
 
 
-take_settings(serve, SETTINGS, *PAGE_OPTIONS)
+take_settings(serve, SETTINGS)

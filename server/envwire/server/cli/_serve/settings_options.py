@@ -11,9 +11,14 @@ import typer
 from envwire.server._settings.setting import Setting
 from envwire.server.cli._parameters import complete_env_id
 
-_CONFIG_HELP = (
-    "TOML file of settings, groups.NAME too; the variable ENVWIRE_CONFIG names one as well."
-)
+#: The option of each command that takes settings.
+ConfigFile = Annotated[
+    str,
+    typer.Option(
+        help="TOML file of settings, groups.NAME too; the variable ENVWIRE_CONFIG names one as well.",
+        metavar="FILE",
+    ),
+]
 
 
 def given(ctx: typer.Context, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -33,31 +38,24 @@ def _parameter(setting: Setting) -> inspect.Parameter:
         )
     if kind == list[str]:
         kind, default = list[str] | None, None
-    return keyword(setting.name, default, Annotated[kind, info])
+    return inspect.Parameter(
+        setting.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, info],
+    )
 
 
-def keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
-    """Returns a keyword-only parameter."""
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, kind, default=default, annotation=annotation)
-
-
-def take_settings(
-    command: Callable[..., None], settings: Mapping[str, Setting], *others: inspect.Parameter
-) -> None:
-    """Gives a command an option for each setting, and `config`, the settings file.
+def take_settings(command: Callable[..., None], settings: Mapping[str, Setting]) -> None:
+    """Gives a command an option for each setting, in place of its `**options` and before its own.
 
     Args:
-        command: The command; called with a context, `config` and the options as keywords.
+        command: The command; its first parameter is the context, the others are keywords.
         settings: The settings.
-        others: Further options.
     """
-    parameters = [
-        inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_ONLY, annotation=typer.Context),
-        *(_parameter(each) for each in settings.values() if each.kind.option is not None),
-        *others,
-        keyword("config", "", Annotated[str, typer.Option(help=_CONFIG_HELP, metavar="FILE")]),
-    ]
+    context, *own, _ = inspect.signature(command, eval_str=True).parameters.values()
+    options = (_parameter(each) for each in settings.values() if each.kind.option is not None)
+    parameters = [context, *options, *own]
     # typer reads the options from the signature and the annotations.
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {one.name: one.annotation for one in parameters}

@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from envwire.server._system import check_system
-from envwire.server.cli._stop import stop
+from envwire.server.cli._stop import describe_os_error, stop
 
 
 @contextmanager
@@ -23,13 +23,6 @@ def starting(command: str) -> Generator[None]:
         check_system()
         yield
     except OSError as error:
-        stop(command, _describe_error(error))
+        stop(command, describe_os_error(error))
     except ValueError as error:
         stop(command, error)
-
-
-def _describe_error(error: OSError) -> str:
-    """Describes an error of a file that an option names without the number that Python puts first."""
-    if error.filename is None:
-        return str(error)
-    return f"cannot open {error.filename}: {error.strerror}; correct the path or its permissions"

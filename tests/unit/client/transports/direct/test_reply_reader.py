@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from envwire.client._transports.direct.reply_reader import ReplyReader
-from envwire.wire.frames import HEADER, Reply
+from envwire.wire.frames import HEADER, HEADER_BYTES, Reply
 
 Ends = tuple[ReplyReader, socket.socket]
 
@@ -54,6 +54,22 @@ def test_any_reply_in_any_pieces(ends: Ends, length: int, attached: int) -> None
         assert reply.message == message
         got = b"" if reply.area is None else np.asarray(reply.area).tobytes()
         assert got == area
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "cut"),
+    [(b"first", b"longer than that", HEADER_BYTES + 5), (b"", bytes(8), 8)],
+)
+def test_a_part_of_a_reply_that_resembles_the_last_one_is_none(
+    ends: Ends, first: bytes, second: bytes, cut: int
+) -> None:
+    reader, peer = ends
+    peer.sendall(frame(first))
+    assert received(reader) == Reply(first)
+    peer.sendall(frame(second)[:cut])
+    assert received(reader) is None
+    peer.sendall(frame(second)[cut:])
+    assert received(reader) == Reply(second)
 
 
 def test_nothing_there_is_no_wait(ends: Ends) -> None:

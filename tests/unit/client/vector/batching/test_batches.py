@@ -9,8 +9,7 @@ import pytest
 
 import envwire.envs as gym
 from envwire.client._vector.batching.batches import BatchBuffer, cutter, merger, row_bytes
-from envwire.client._vector.batching.infos import merge_infos
-from envwire.client._vector.batching.rows import rows
+from envwire.client._vector.batching.infos import join_infos, rows
 from envwire.codec import envwire_family
 from envwire.envs.spaces.batches.elements import elements_of
 from envwire.envs.vector import VectorEnv
@@ -103,7 +102,8 @@ def test_infos_of_sessions_are_those_of_one_vector_environment() -> None:
         infos = [_random_info() for _ in range(6)]
         cut = sorted(RANDOM.choice(np.arange(1, 6), 2, replace=False).tolist())
         bounds = list(zip([0, *cut], [*cut, 6], strict=True))
-        parts = [(start, stop - start, _gathered(infos[start:stop])) for start, stop in bounds]
-        assert identical(merge_infos(parts, 6), _Infos(6).merged(infos))
-        whole = [row for _, size, part in parts for row in rows(part, size)]
+        sizes = [stop - start for start, stop in bounds]
+        parts = [_gathered(infos[start:stop]) for start, stop in bounds]
+        assert identical(join_infos(sizes, parts), _Infos(6).merged(infos))
+        whole = [row for size, part in zip(sizes, parts, strict=True) for row in rows(part, size)]
         assert [sorted(row) for row in whole] == [sorted(info) for info in infos]

@@ -17,6 +17,8 @@ import uvloop
 
 from envwire.server._front.grpc import forwarding
 from envwire.server._front.grpc.forwarding import STRANGERS_BYTES, Forwarder, forwarded
+from envwire.server._front.pipe import PipeEnd, join
+from tests.unit.server.front.test_pipe import Narrow
 
 HOST = "127.0.0.1"
 MANY = 20 * STRANGERS_BYTES
@@ -119,6 +121,28 @@ def test_a_stranger_gets_so_much_through_and_a_client_the_rest(
     run(loops, serve)
 
 
+def test_a_client_that_sent_more_as_a_stranger_is_read_no_faster_than_grpc_reads(
+    loops: Callable[[Any], None],
+) -> None:
+    async def main() -> None:
+        client, ours = forwarding._ClientEnd(lambda *_: None), PipeEnd()
+        with (
+            socket.create_server((HOST, 0)) as listener,
+            socket.create_connection(listener.getsockname()) as connection,
+        ):
+            near, far = Narrow(client, socket=connection), Narrow(ours)
+        join(client, ours)
+        client.data_received(bytes(STRANGERS_BYTES))
+        ours.resume_writing()
+        client.data_received(b"more")
+        client.admit()
+        assert (far.written[STRANGERS_BYTES:], near.paused) == (b"more", True)
+        ours.resume_writing()
+        assert not near.paused
+
+    loops(main())
+
+
 def test_a_stranger_who_says_too_much_is_sent_away(
     loops: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +171,51 @@ def test_a_stranger_who_has_said_much_is_sent_away_in_a_pause(
         much = STRANGERS_BYTES // 2 + 1
         await asyncio.get_running_loop().sock_sendall(client, bytes(much))
         assert len(await received(connection, MANY)) == much
+
+    run(loops, serve)
+
+
+def test_a_stranger_gets_bytes_back_for_answers(
+    loops: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forwarding, "_REFILL_SECONDS", 0.0)
+
+    async def serve(
+        forwarder: Forwarder, client: socket.socket, connection: socket.socket, peer: str
+    ) -> None:
+        for _ in range(STRANGERS_BYTES // 50):
+            await asyncio.get_running_loop().sock_sendall(client, bytes(100))
+            assert len(await received(connection, 100)) == 100
+            forwarder.answered(forwarded(peer))
+
+    run(loops, serve)
+
+
+@pytest.mark.parametrize(
+    ("sent", "back"),
+    [
+        pytest.param(600, forwarding._REFILL_BYTES, id="once in a while"),
+        pytest.param(100, 100, id="not more than it sent"),
+        pytest.param(STRANGERS_BYTES // 2 + 1, 0, id="not after half"),
+    ],
+)
+def test_a_stranger_gets_no_more_back(
+    loops: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch, sent: int, back: int
+) -> None:
+    monkeypatch.setattr(forwarding, "_REFILL_SECONDS", 1e9)
+    monkeypatch.setattr(forwarding, "_FULL_SECONDS", 0.01)
+
+    async def serve(
+        forwarder: Forwarder, client: socket.socket, connection: socket.socket, peer: str
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.sock_sendall(client, bytes(sent))
+        assert len(await received(connection, sent)) == sent
+        for _ in range(10):
+            forwarder.answered(forwarded(peer))
+        with contextlib.suppress(ConnectionError):
+            await loop.sock_sendall(client, bytes(MANY))
+        assert len(await received(connection, MANY)) == STRANGERS_BYTES - sent + back
 
     run(loops, serve)
 

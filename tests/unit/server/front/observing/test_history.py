@@ -27,14 +27,19 @@ class Session:
     def __init__(self, number: int) -> None:
         self.id = f"session {number}"
         self.events: list[tuple[float, str]] = []
-        self.end_reason = FaultError(Reason.SESSION_CLOSED, "closed")
+
+    def clock(self) -> float:
+        return 2.0
+
+
+CLOSED = FaultError(Reason.SESSION_CLOSED, "closed")
 
 
 def history(count: int) -> History:
     history = History(1.0)
     for number in range(1, count + 1):
         session: Any = Session(number)
-        history.note(session, now=2.0)
+        history.note(session, CLOSED)
     return history
 
 

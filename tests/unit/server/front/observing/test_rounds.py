@@ -10,8 +10,8 @@ from envwire.server._front.observing.history import History
 from envwire.server._front.observing.rounds import MAX_PER_MESSAGE, Rounds
 from envwire.server._front.sessions.life import Life
 from envwire.server._ipc.scoreboard import Counters
+from tests.unit.server.front.observing.test_history import CLOSED, counted
 from tests.unit.server.front.observing.test_history import Session as Ended
-from tests.unit.server.front.observing.test_history import counted
 
 
 class Process:
@@ -71,7 +71,7 @@ def test_sessions_and_ends_of_others_are_hidden() -> None:
     for number in (1, 2):
         ended: Any = Ended(number)
         ended.owner = f"token {number}"
-        history.note(ended, now=3.0)
+        history.note(ended, CLOSED)
     sessions = [Session(3, "token 1"), Session(4, "token 2")]
     (part,) = rounds(sessions, history).next(lambda owner: owner == "token 2")
     assert [each.session_id for each in part.sessions] == ["session 4"]
@@ -82,6 +82,6 @@ def test_ends_are_told_once() -> None:
     history = History(1.0)
     told = rounds([], history)
     ended: Any = Ended(1)
-    history.note(ended, now=3.0)
+    history.note(ended, CLOSED)
     assert [len(part.ended) for part in told.next(everybody)] == [1]
     assert [len(part.ended) for part in told.next(everybody)] == [0]

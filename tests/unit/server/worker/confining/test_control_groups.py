@@ -10,11 +10,10 @@ import pytest
 
 from envwire.server._worker.confining.control_groups import (
     ControlGroups,
-    are_there_groups,
     enter,
     find_group,
 )
-from tests.adversary.ledger import eventually
+from tests.adversary.ledger import eventually, has_control_groups
 from tests.faults.scene import alive
 
 MOUNT = "41 31 0:38 {root} {at} rw,relatime - cgroup2 cgroup2 rw\n"
@@ -40,7 +39,7 @@ def test_a_process_finds_its_group(memberships: str, mounts: str, found: str | N
 @pytest.fixture
 def groups() -> Iterator[ControlGroups]:
     """Groups of this process."""
-    if not are_there_groups():
+    if not has_control_groups():
         pytest.skip("no control groups of version 2 in which a process may make others")
     groups = ControlGroups.here()
     yield groups
@@ -126,4 +125,3 @@ def test_where_there_are_no_groups_there_is_nothing_to_do() -> None:
     groups.kill_all()
     groups.discard(group)
     groups.close(0.0)
-    assert not groups.are_there

@@ -63,6 +63,22 @@ def test_every_single_byte_may_come_alone(pair: Pair) -> None:
     assert received == [b"one", b"", b"three"]
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "cut"),
+    [(b"first", b"longer than that", HEADER_BYTES + 5), (b"", bytes(8), 8)],
+)
+def test_a_part_of_a_request_that_resembles_the_last_one_is_none(
+    pair: Pair, first: bytes, second: bytes, cut: int
+) -> None:
+    channel, client = pair
+    client.sendall(frame(first))
+    assert channel.receive() == [first]
+    client.sendall(frame(second)[:cut])
+    assert channel.receive() == []
+    client.sendall(frame(second)[cut:])
+    assert channel.receive() == [second]
+
+
 def test_nothing_to_read_is_no_request_and_no_end(pair: Pair) -> None:
     assert pair[0].receive() == []
 

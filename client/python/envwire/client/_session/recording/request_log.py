@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator
 
-from envwire.client._session.identity import without_number
 from envwire.client.errors import ReplayMismatchError
 from envwire.codec.digests import CHECKPOINT, Digested, RollingDigest
 from envwire.v1 import environment_pb2 as pb
@@ -103,13 +102,15 @@ def outlasts_episodes(raw: bytes) -> bool:
 
 
 def one_part(requests: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields as many requests as fit into one message, without session header and number."""
+    """Yields as many requests as fit into one message, without their numbers."""
     total = 0
     for raw in requests:
         total += len(raw)
         if total > _PART_BYTES and total > len(raw):
             return
-        yield without_number(raw)
+        request = pb.InteractRequest.FromString(raw)
+        getattr(request, request.WhichOneof("request") or "").ClearField("sequence")
+        yield request.SerializeToString()
 
 
 def memory_of(request: bytes) -> int:

@@ -41,6 +41,7 @@ class AsyncFrames:
         self._polling = False
         self._released = False
         self._loop.add_reader(self._descriptor, self._on_readable)
+        channel.loop = self._loop
 
     async def exchange(self, request: bytes, timeout: float) -> Reply:
         """Sends a request and returns its reply (see `AsyncTransport.exchange`)."""
@@ -106,7 +107,7 @@ class AsyncFrames:
         self._fail(TimeoutError())
 
     def _fail(self, error: OSError) -> None:
-        self._loop.remove_reader(self._descriptor)
+        self._unwatch()
         if self._reply.waiting:
             self._reply.set_exception(error)
         else:
@@ -126,7 +127,11 @@ class AsyncFrames:
         self._released = True
         self._deadline.close()
         if not self._loop.is_closed():
-            self._loop.remove_reader(self._descriptor)
+            self._unwatch()
+
+    def _unwatch(self) -> None:
+        self.channel.loop = None
+        self._loop.remove_reader(self._descriptor)
 
 
 def _wake(room: asyncio.Future[None]) -> None:

@@ -92,7 +92,7 @@ class DirectTransport:
     def plain_channel(self, request: bytes) -> Channel | None:
         """Returns the open channel for a request, for an event loop to use; None if a thread has to send it."""
         channel = self._channel
-        if channel is None or type(channel) is not Channel or self._early is not None:
+        if type(channel) is not Channel or self._early is not None:
             return None
         if request[0] != STEP_REQUEST and REQUESTS.kind(request) in _CONTROL:
             return None

@@ -10,6 +10,7 @@ import os
 import socket
 import struct
 import weakref
+from typing import TYPE_CHECKING
 
 from google.protobuf.message import DecodeError
 
@@ -19,6 +20,9 @@ from envwire.client._transports.portability import POLLIN, after_fork_in_child, 
 from envwire.v1 import direct_pb2
 from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.frames import HEADER, PREAMBLE, Reply
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
 
 _FOREVER = 1e9
 _channels: weakref.WeakSet[Channel] = weakref.WeakSet()
@@ -33,6 +37,7 @@ class Channel(ReplyReader):
     Attributes:
         connection, buffer: See `ReplyReader`.
         max_request_bytes: The longest request that the server accepts; known once it has answered the hello.
+        loop: The event loop that watches it, if any.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -43,6 +48,7 @@ class Channel(ReplyReader):
         self._poll = new_poll()
         self._poll.register(sock.fileno(), POLLIN)
         self.max_request_bytes = 0
+        self.loop: AbstractEventLoop | None = None
         _channels.add(self)
         weakref.finalize(self, sock.close).atexit = False
 
@@ -106,11 +112,12 @@ class Channel(ReplyReader):
             BlockingIOError: None arrived in time.
             OSError: The connection broke.
         """
-        self._spin.poll(self._poll.poll)
+        slept = not self._spin.poll(self._poll.poll)
         try:
             return self.read_reply()
         finally:
-            self._spin.woke()
+            if slept:
+                self._spin.woke()
             self.buffer = None
 
     def shut_down(self) -> None:
@@ -119,7 +126,24 @@ class Channel(ReplyReader):
             self.connection.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Closes the connection; arrays in shared memory keep it mapped. Closing twice is harmless."""
+        """Closes the connection; arrays in shared memory keep it mapped. Closing twice is harmless.
+
+        An event loop that still watches it, because its environment was dropped, leaves it first. Otherwise it would go
+        on watching the descriptor's number, and not notice another connection that gets it.
+        """
+        loop, self.loop = self.loop, None
+        if loop is not None and loop.is_running():
+            loop.call_soon_threadsafe(self._leave, loop)
+        else:
+            self._leave(loop)
+
+    def _leave(self, loop: AbstractEventLoop | None) -> None:
+        if loop is not None and not loop.is_closed() and self.fileno() >= 0:
+            loop.remove_reader(self.fileno())
+        self.disconnect()
+
+    def disconnect(self) -> None:
+        """Closes the connection, whoever watches it."""
         self.connection.close()
         self._shared = None
 
@@ -141,7 +165,7 @@ class TimedChannel(Channel):
 def _after_fork() -> None:
     """Closes the child's copies of the parent's connections, so that they end when the parent dies."""
     for channel in list(_channels):
-        channel.close()
+        channel.disconnect()  # the loop is the parent's
 
 
 after_fork_in_child(_after_fork)

@@ -36,6 +36,9 @@ class ReplyReader:
         self.buffer: Area | None = None
         self._limit = LEAST_LIMIT
         self._shared: SharedFrames | None = None
+        #: Length and header of the last reply that came whole and without attachments: the next one's, most probably.
+        #: One value, so that an interrupt leaves it whole.
+        self._last = -1, b""
         #: The first bytes of a reply whose header is incomplete.
         self._early = b""
         #: Header and message of the reply, or the last one.
@@ -64,7 +67,11 @@ class ReplyReader:
             elif self._expected and not self._early:
                 reply = self._read_expected(flags)
             else:
-                reply = self._parse(self.connection.recv(SMALL_BYTES, flags))
+                data = self.connection.recv(SMALL_BYTES, flags)
+                length, header = self._last
+                if len(data) == length and data.startswith(header) and not self._early:
+                    return Reply(data[HEADER_BYTES:])
+                reply = self._parse(data)
         return reply
 
     def _parse(self, data: bytes) -> Reply | None:
@@ -83,6 +90,8 @@ class ReplyReader:
         if length + attached > self._limit or len(data) > end + following:
             raise ConnectionResetError(f"not a frame: {length} + {attached} bytes at {slot}")
         if len(data) == end and not following:
+            if not slot:
+                self._last = end, data[:HEADER_BYTES]
             return Reply(data[HEADER_BYTES:], self._in_memory(slot, attached) if slot else None)
         self._slot, self._attached = slot, attached
         self._head = bytearray(end)

@@ -98,7 +98,7 @@ class Connection:
         while (missing := self._missing(probe, deadline)) is not None:
             left = deadline - time.monotonic()
             # The last attempt may end before it is refused as well.
-            refuses = _is_refusal(missing) or (refuses and left <= 0)
+            refuses = is_refusal(missing) or (refuses and left <= 0)
             wait.check(self.target, left, refuses)
             # A server may still start; a certificate that is rejected now will be rejected again.
             if fault := tls_fault(self.target, credentials, left):
@@ -127,7 +127,7 @@ class Connection:
             return timed_out(self.target, timeout)
         if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
             return too_large(self.target, details)
-        if code is grpc.StatusCode.UNAVAILABLE and _is_refusal(details):
+        if code is grpc.StatusCode.UNAVAILABLE and is_refusal(details):
             return refused(self.target)
         text = f"the call to {self.target} failed: {code.name}: {details}"
         if code not in _UNAVAILABLE:
@@ -139,7 +139,7 @@ class Connection:
         return unavailable
 
 
-def _is_refusal(details: str) -> bool:
+def is_refusal(details: str) -> bool:
     """Returns whether gRPC's text says that all addresses refused: the status is the same for any lost connection."""
     return "refused" in details and "failed to connect" in details
 

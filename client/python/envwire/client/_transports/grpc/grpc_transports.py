@@ -28,7 +28,7 @@ from envwire.codec.fastpath.outlining import outlined
 from envwire.codec.notices import TRAILER
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
-from envwire.wire.envelope import REQUESTS, RESPONSES, with_header
+from envwire.wire.envelope import REQUESTS, RESPONSES, STEP_REQUEST, with_header
 from envwire.wire.frames import Reply
 
 _RENEW_SECONDS = 10.0
@@ -116,7 +116,8 @@ class UnaryTransport(GrpcTransport):
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
-        kind, message = REQUESTS.unwrap(with_header(request, header))
+        kind, content = REQUESTS.unwrap(request)
+        message = header + content
         if kind == "make" and (made := self._make_with_ticket(message, timeout)):
             return made
         method = self._methods[kind]
@@ -129,9 +130,9 @@ class UnaryTransport(GrpcTransport):
 
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Starts a call (see `Transport.send`)."""
-        kind, message = REQUESTS.unwrap(with_header(request, header))
+        kind, content = REQUESTS.unwrap(request)
         method = self._methods[kind]
-        self._sent = method.future(message, timeout=timeout, metadata=self._metadata)
+        self._sent = method.future(header + content, timeout=timeout, metadata=self._metadata)
         self._expected = kind, timeout
 
     def receive(self) -> Reply:
@@ -157,9 +158,9 @@ class UnaryTransport(GrpcTransport):
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Renews a lease in the background (see `Transport.keep_alive`)."""
-        kind, message = REQUESTS.unwrap(with_header(request, header))
+        kind, content = REQUESTS.unwrap(request)
         # Keeps a reference to the call: gRPC cancels calls that are garbage-collected.
-        method = self._methods[kind]
+        method, message = self._methods[kind], header + content
         self._renewal = method.future(message, timeout=_RENEW_SECONDS, metadata=self._metadata)
 
     def interrupt(self) -> None:
@@ -191,10 +192,10 @@ class StreamTransport(GrpcTransport):
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
-        if REQUESTS.kind(request) == "make" and (
-            made := self._make_with_ticket(REQUESTS.unwrap(request)[1], timeout)
-        ):
-            return made
+        if request[0] != STEP_REQUEST and REQUESTS.kind(request) == "make":
+            made = self._make_with_ticket(REQUESTS.unwrap(request)[1], timeout)
+            if made:
+                return made
         self.send(request, timeout, header)
         return self.receive()
 

@@ -19,12 +19,8 @@ _ANOTHER_NAME = "is for another name; dial the name that it has, or give that as
 _COMPLAINTS = {
     9: "is not valid yet; compare the clocks of both machines",
     10: "has expired; the operator replaces the files, and the server takes the new ones without a restart",
-    18: _UNTRUSTED,
-    19: _UNTRUSTED,
-    20: _UNTRUSTED,
-    21: _UNTRUSTED,
-    62: _ANOTHER_NAME,
-    64: _ANOTHER_NAME,
+    **dict.fromkeys((18, 19, 20, 21), _UNTRUSTED),
+    **dict.fromkeys((62, 64), _ANOTHER_NAME),
 }
 
 

@@ -1,4 +1,4 @@
-"""Waits for the results of shards and joins them into one batch."""
+"""Waits for shards, all or the first that finish, and joins their results into one batch."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from envwire.client._drivers.concurrently import at_once
+from envwire.client._transports.portability import POLLIN, new_poll
 from envwire.client._vector.batching.batches import BatchBuffer, Merge, merger, row_bytes
 from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.shard_episodes import StepResult
@@ -81,6 +82,30 @@ class Gatherer:
             np.concatenate(truncations),
             self._join_infos(sizes, infos),
         )
+
+
+def first_finished(sent: Sequence[Shard], count: int) -> list[Shard]:
+    """Returns the first shards whose answers have arrived, in the order of their environments.
+
+    A shard without a descriptor to poll counts as finished; such shards are taken in the order of sending.
+
+    Args:
+        sent: The shards with an unanswered request, the earliest first.
+        count: Number of shards to wait for.
+    """
+    finished = [shard for shard in sent if shard.fileno() < 0][:count]
+    waiting = {shard.fileno(): shard for shard in sent if shard.fileno() >= 0}
+    poll = new_poll()
+    for descriptor in waiting:
+        poll.register(descriptor, POLLIN)
+    while len(finished) < count:
+        # Of the shards that are ready, the earliest is taken first, so that none is left waiting.
+        timeout = min(shard.timeout for shard in waiting.values())
+        ready = {descriptor for descriptor, _ in poll.poll(timeout * 1000)} or set(waiting)
+        for descriptor in [each for each in waiting if each in ready][: count - len(finished)]:
+            poll.unregister(descriptor)
+            finished.append(waiting.pop(descriptor))
+    return sorted(finished, key=lambda shard: shard.spec.start)
 
 
 def _finished(shard: Shard) -> StepResult | Exception:

@@ -1,4 +1,4 @@
-"""Merges the infos of sessions into those of one vector environment, with masks.
+"""The infos of sessions: merged into those of one vector environment, with masks, or one dict for each environment.
 
 A session sends columns of one type as arrays, and columns of several types as object arrays
 (`envwire.server._hosting.vector.columns`). As in a `SyncVectorEnv`, the first value determines a column's type.
@@ -6,7 +6,7 @@ A session sends columns of one type as arrays, and columns of several types as o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,23 +16,8 @@ from envwire.envs.type_guards import is_array, is_dict
 from envwire.envs.vector.info import add_info
 
 Infos = dict[Any, Any]
-_NUMBERS = (bool, int, float)
 #: Dtypes that most probably come from Python's own numbers.
-PYTHONS = frozenset(map(np.dtype, _NUMBERS))
-
-
-def merge_infos(parts: Iterable[tuple[int, int, Infos]], num_envs: int) -> Infos:
-    """Merges the infos of several sessions.
-
-    Args:
-        parts: For each session, its start in the batch, its number of environments, and its infos.
-        num_envs: Number of environments in the batch.
-    """
-    merged: Infos = {}
-    for start, size, infos in parts:
-        if infos:
-            _take(merged, infos, start, size, num_envs)
-    return merged
+_PYTHONS = frozenset(map(np.dtype, (bool, int, float)))
 
 
 def join_infos(sizes: Sequence[int], infos: Sequence[Infos]) -> Infos:
@@ -41,8 +26,12 @@ def join_infos(sizes: Sequence[int], infos: Sequence[Infos]) -> Infos:
         return {}
     if len(sizes) == 1 and not any(_is_raw(c) or is_dict(c) for c in infos[0].values()):
         return infos[0]
-    starts = [0, *np.cumsum(sizes).tolist()]
-    return merge_infos(zip(starts, sizes, infos, strict=False), starts[-1])
+    merged: Infos = {}
+    stops: list[int] = np.cumsum(sizes).tolist()
+    for stop, size, own in zip(stops, sizes, infos, strict=True):
+        if own:
+            _take(merged, own, stop - size, size, stops[-1])
+    return merged
 
 
 def _is_raw(column: Any) -> bool:
@@ -50,7 +39,7 @@ def _is_raw(column: Any) -> bool:
     return is_array(column) and column.dtype == object and column.ndim == 1
 
 
-def columns(infos: Infos, size: int) -> Iterator[tuple[Any, Any, npt.NDArray[np.bool_]]]:
+def _columns(infos: Infos, size: int) -> Iterator[tuple[Any, Any, npt.NDArray[np.bool_]]]:
     """Yields key, column and mask; a native vector environment may leave masks out."""
     masks = {f"_{key}" for key in infos}
     everybody = np.ones(size, np.bool_)
@@ -59,49 +48,51 @@ def columns(infos: Infos, size: int) -> Iterator[tuple[Any, Any, npt.NDArray[np.
             yield key, column, infos.get(f"_{key}", everybody)
 
 
+def rows(infos: Infos, size: int) -> list[Infos]:
+    """Returns the info of each environment.
+
+    Args:
+        infos: Columns: each `key` with `_key`, the mask of the environments that have it.
+        size: Number of environments.
+    """
+    taken: list[Infos] = [{} for _ in range(size)]
+    for key, column, mask in _columns(infos, size):
+        values = rows(column, size) if is_dict(column) else _values(column)
+        for index in np.flatnonzero(mask).tolist():
+            taken[index][key] = values[index]
+    return taken
+
+
+def _values(column: Any) -> Any:
+    """Returns a column as the values that its environments gave: numbers of Python's as such."""
+    if is_array(column) and column.ndim == 1 and column.dtype in _PYTHONS:
+        return column.tolist()
+    return column
+
+
 def _take(merged: Infos, infos: Infos, start: int, size: int, num_envs: int) -> None:
-    for key, column, mask in columns(infos, size):
+    for key, column, mask in _columns(infos, size):
         name = f"_{key}"
         masks = merged.get(name)  # raises what a `SyncVectorEnv` does for a dict where an array is
         if is_dict(column):
             _take(merged.setdefault(key, {}), column, start, size, num_envs)
-        elif _is_raw(column):
-            _put_values(merged, key, column, mask, start, num_envs)
-        else:
-            _put_array(merged, key, np.asarray(column), mask, start, num_envs)
+        elif _is_raw(column) or not _put_array(merged, key, np.asarray(column), start, num_envs):
+            values = _values(np.asarray(column))
+            for index in np.flatnonzero(mask).tolist():
+                add_info(merged, {key: values[index]}, start + index, num_envs)
         if masks is None:
             masks = merged[name] = np.zeros(num_envs, np.bool_)
         masks[start : start + size] = mask
 
 
-def _put_values(
-    merged: Infos,
-    key: Any,
-    column: npt.NDArray[Any],
-    mask: npt.NDArray[np.bool_],
-    start: int,
-    num_envs: int,
-) -> None:
-    """Writes values one by one, as a `SyncVectorEnv` does."""
-    for index in np.flatnonzero(mask).tolist():
-        add_info(merged, {key: column[index]}, start + index, num_envs)
-
-
 def _put_array(
-    merged: Infos,
-    key: Any,
-    column: npt.NDArray[Any],
-    mask: npt.NDArray[np.bool_],
-    start: int,
-    num_envs: int,
-) -> None:
-    """Writes a column of one type: at once if the batch has that type, else one by one."""
+    merged: Infos, key: Any, column: npt.NDArray[Any], start: int, num_envs: int
+) -> bool:
+    """Writes a column of one type; returns False if the batch has another, so that values are added one by one."""
     if key not in merged:
         merged[key] = np.zeros((num_envs, *column.shape[1:]), column.dtype)
     whole: Any = merged[key]
-    if is_array(whole) and whole.dtype == column.dtype and whole.shape[1:] == column.shape[1:]:
-        whole[start : start + len(column)] = column
-        return
-    numbers = column.dtype in PYTHONS and column.ndim == 1
-    values = column.astype(object) if numbers else column
-    _put_values(merged, key, values, mask, start, num_envs)
+    if not is_array(whole) or (whole.dtype, whole.shape[1:]) != (column.dtype, column.shape[1:]):
+        return False
+    whole[start : start + len(column)] = column
+    return True

@@ -43,7 +43,7 @@ export type ErrorStatus = Message<"envwire.v1.ErrorStatus"> & {
   message: string;
 
   /**
-   * ErrorInfo, then DebugInfo, RetryInfo, RemoteException and each Warning of a failed Make where they apply.
+   * ErrorInfo, then DebugInfo, RetryInfo, RemoteException and each Warning of the failed request where they apply.
    *
    * @generated from field: repeated google.protobuf.Any details = 3;
    */

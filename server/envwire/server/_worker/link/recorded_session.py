@@ -3,41 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
+from envwire.server._recording.recording import Recording
 from envwire.server._session.session import Session
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1.recording_pb2 import RecordingEnd
 from envwire.wire.frames import Packet
-
-
-class SessionRecording(Protocol):
-    """Recording of one session's requests and responses. None of its methods raises."""
-
-    @property
-    def name(self) -> str:
-        """Name of the recording; empty before it begins, or if it could not be created."""
-        ...
-
-    def begin(self, made: pb.MakeResponse) -> None:
-        """Begins the recording with the answer to Make."""
-        ...
-
-    def add_request(self, raw: bytes) -> None:
-        """Records a request that is about to be served."""
-        ...
-
-    def add_response(self, packet: Packet) -> None:
-        """Records the response to the last request."""
-        ...
-
-    def finish(self, reason: RecordingEnd.Reason.ValueType) -> None:
-        """Ends the recording. Ending it twice is harmless."""
-        ...
-
-    def copy(self) -> SessionRecording:
-        """Returns the recording for a copy of the session; called in the process that was forked for it."""
-        ...
 
 
 class RecordedSession(Session):
@@ -49,7 +21,7 @@ class RecordedSession(Session):
         recording: The recording, from `begin_recording` on.
     """
 
-    recording: SessionRecording
+    recording: Recording
     _asked = b""
 
     def begin_recording(self, made: pb.MakeResponse) -> None:

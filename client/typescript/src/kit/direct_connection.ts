@@ -1,0 +1,241 @@
+/** One connection to the direct port: a preamble, a hello, a Make perhaps, and then the requests of a session. */
+
+import { once } from "node:events";
+import type { Socket } from "node:net";
+import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { type HelloRequest, HelloRequestSchema, HelloResponseSchema } from "../gen/envwire/v1/direct_pb.js";
+import { MakeResponseSchema } from "../gen/envwire/v1/environment_pb.js";
+import { type ErrorStatus, ErrorStatusSchema } from "../gen/envwire/v1/status_pb.js";
+import { AdaptiveSpin } from "../transports/adaptive_spin.js";
+import { type Answer, unwrap, wrap, wrapStart } from "../wire/envelope.js";
+import { FrameError, FrameReader, frameOf, HEADER_BYTES, PREAMBLE, seal } from "../wire/frames.js";
+import type { DirectServer } from "./direct_server.js";
+import { errorAnswer, Fault, faultOf, statusOf } from "./faults.js";
+import type { Session } from "./session.js";
+import { checkToken } from "./token.js";
+
+export const HELLO_MILLISECONDS = 5_000;
+const MAX_HELLO_BYTES = 1_024;
+/** What comes behind a hello that was refused is thrown away, so that its client gets the error. */
+const DISCARDED_OF_STRANGERS = { bytes: 2 ** 20, milliseconds: 1_000 };
+/** The same, behind a `make` that was let in. */
+const DISCARDED_OF_CLIENTS = { bytes: 2 ** 26, milliseconds: 5_000 };
+/** For how long a client may read nothing while an answer is being sent. */
+const SEND_MILLISECONDS = 30_000;
+/** What is written at once: large enough to cost nothing, small enough to see that its client reads. */
+const MAX_PIECE_BYTES = 2 ** 20;
+const NO_HEADER = new Uint8Array(0);
+/** Requests that do not go here. */
+const CONTROL = new Set(["make", "listEnvironments", "getServerInfo", "renewLease", "getSessionStats"]);
+
+type Greeting = NonNullable<MessageInitShape<typeof HelloResponseSchema>["result"]>;
+
+export class DirectConnection {
+  readonly #frames: FrameReader;
+  readonly #timer: NodeJS.Timeout;
+  readonly #spin = new AdaptiveSpin();
+  #preamble = 0;
+  /** What takes the next message; the promise is settled when the one behind it may be looked at. */
+  #take: (message: Uint8Array) => Promise<void> | undefined = (message) => this.#greet(message);
+  #last: Promise<void> | undefined;
+  #phase: "opening" | "open" | "refused" = "opening";
+  #release = () => {};
+  #discarded = DISCARDED_OF_STRANGERS;
+
+  constructor(
+    readonly server: DirectServer,
+    readonly socket: Socket,
+  ) {
+    this.#frames = new FrameReader(MAX_HELLO_BYTES, false);
+    this.#timer = setTimeout(() => this.close(), HELLO_MILLISECONDS);
+    socket.on("data", (chunk) => this.#receive(chunk));
+    socket.on("error", () => this.close());
+    socket.on("close", () => this.close());
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.server.heard.delete(this);
+    this.#release();
+    this.socket.destroy();
+  }
+
+  #receive(chunk: Uint8Array): void {
+    this.#spin.woke();
+    try {
+      this.#frames.push(this.#withoutPreamble(chunk), ({ message }) => this.#inOrder(message));
+    } catch (thrown) {
+      // What comes next cannot be told from what came before.
+      if (this.#phase === "refused") return;
+      if (thrown instanceof FrameError && this.#phase === "opening") this.#refuse(statusOf(notRead(thrown)));
+      else this.close();
+    }
+  }
+
+  #withoutPreamble(chunk: Uint8Array): Uint8Array {
+    let at = 0;
+    for (; this.#preamble < PREAMBLE.length && at < chunk.length; at++, this.#preamble++)
+      if (chunk[at] !== PREAMBLE[this.#preamble]) throw new Fault("MALFORMED_REQUEST", "this is not envwire");
+    return chunk.subarray(at);
+  }
+
+  /** Takes a message behind the one before it; where one waits, no more are read than have arrived. */
+  #inOrder(message: Uint8Array): void {
+    const before = this.#last;
+    if (before !== undefined) this.socket.pause();
+    const taken = before === undefined ? this.#take(message) : before.then(() => this.#take(message));
+    const settled = taken?.then(() => {
+      if (this.#last !== settled) return;
+      this.#last = undefined;
+      this.socket.resume();
+    });
+    this.#last = settled;
+  }
+
+  // --- Opening ---
+
+  #greet(message: Uint8Array): undefined {
+    const { service, settings } = this.server;
+    try {
+      const { header, make } = helloOf(message);
+      if (make === undefined) return this.#welcome(service.sessions.findLive(header));
+      checkToken(make.token, settings.token);
+      this.#discarded = DISCARDED_OF_CLIENTS;
+      this.#timer.refresh();
+      this.#frames.limit = settings.maxMessageBytes;
+      this.#take = (request) => this.#make(request);
+    } catch (thrown) {
+      this.#refuse(statusOf(faultOf(thrown)));
+    }
+  }
+
+  /** Makes a session; a client that is gone meanwhile asks again, or leaves it to its lease. */
+  async #make(body: Uint8Array): Promise<void> {
+    clearTimeout(this.#timer);
+    this.server.heard.add(this);
+    let session: Session | undefined;
+    const answer = await this.server.service.serve({ kind: "make", body }, (made) => {
+      session = made;
+    });
+    if (this.socket.destroyed) return this.close();
+    if (answer.kind === "error" || session === undefined)
+      return this.#refuse(fromBinary(ErrorStatusSchema, answer.body));
+    this.#say({ case: "made", value: fromBinary(MakeResponseSchema, answer.body) });
+    this.#welcome(session);
+  }
+
+  #welcome(session: Session): undefined {
+    const { channels, heard, settings } = this.server;
+    clearTimeout(this.#timer);
+    heard.add(this);
+    channels.get(session)?.close();
+    channels.set(session, this);
+    this.#phase = "open";
+    this.#release = session.hold();
+    this.#frames.limit = settings.maxMessageBytes;
+    this.#take = (message) => this.#serve(session, message);
+    this.#say({ case: "welcome", value: { maxMessageBytes: BigInt(settings.maxMessageBytes) } });
+  }
+
+  /** Says why, once, and throws away what else is sent. */
+  #refuse(error: ErrorStatus): undefined {
+    clearTimeout(this.#timer);
+    this.#phase = "refused";
+    this.server.heard.delete(this);
+    this.#take = () => undefined;
+    let left = this.#discarded.bytes;
+    const discard = (chunk: Uint8Array) => {
+      left -= chunk.length;
+      if (left < 0) this.socket.destroy();
+    };
+    this.socket.removeAllListeners("data").on("data", discard).resume();
+    setTimeout(() => this.socket.destroy(), this.#discarded.milliseconds).unref();
+    this.#say({ case: "error", value: error });
+    this.socket.end();
+  }
+
+  #say(result: Greeting): void {
+    this.socket.write(frameOf(toBinary(HelloResponseSchema, create(HelloResponseSchema, { result }))));
+  }
+
+  // --- Requests ---
+
+  #serve(session: Session, message: Uint8Array): Promise<void> | undefined {
+    if (this.socket.destroyed) return undefined; // of those that wait behind an answer which its client did not read
+    const answer = this.#answer(session, message);
+    return answer instanceof Promise
+      ? answer.then((one) => this.#send(session, one))
+      : this.#send(session, answer);
+  }
+
+  #answer(session: Session, message: Uint8Array): Answer | Promise<Answer> {
+    try {
+      const request = unwrap(message);
+      if (request !== undefined && request.kind !== "error" && !CONTROL.has(request.kind))
+        return session.serve({ kind: request.kind, body: request.body });
+    } catch {
+      // Nothing can be read of it: it is answered as a request of no kind.
+    }
+    return errorAnswer(new Fault("MALFORMED_REQUEST", "the frame holds no request of a session"));
+  }
+
+  /** Sends an answer; returns a promise where its client has to read before the next request is looked at. */
+  #send(session: Session, answer: Answer): Promise<void> | undefined {
+    if (this.socket.destroyed) return undefined;
+    if (answer.body.length > MAX_PIECE_BYTES) return this.#sendPieces(session, answer);
+    this.socket.write(seal(wrap(answer.kind, NO_HEADER, answer.body, HEADER_BYTES)));
+    if (this.#full()) return this.#sent(session);
+    this.#spin.begin();
+    this.#endWith(session);
+    return undefined;
+  }
+
+  /** Sends an answer that is kept in memory anyway, without a copy of it. */
+  async #sendPieces(session: Session, { kind, body }: Answer): Promise<void> {
+    this.socket.write(seal(wrapStart(kind, body.length, HEADER_BYTES), body.length));
+    for (let at = 0; at < body.length && !this.socket.destroyed; at += MAX_PIECE_BYTES) {
+      this.socket.write(body.subarray(at, at + MAX_PIECE_BYTES));
+      if (this.#full()) await this.#drained();
+    }
+    this.#endWith(session);
+  }
+
+  async #sent(session: Session): Promise<void> {
+    await this.#drained();
+    this.#endWith(session);
+  }
+
+  /** Returns when the system has taken everything; a client that does not read loses the connection. */
+  async #drained(): Promise<void> {
+    try {
+      await once(this.socket, "drain", { signal: AbortSignal.timeout(SEND_MILLISECONDS) });
+    } catch {
+      this.close();
+    }
+  }
+
+  #endWith(session: Session): void {
+    if (session.ended !== undefined) this.socket.destroySoon();
+  }
+
+  /** Whether the system takes no more for now. */
+  #full(): boolean {
+    return this.socket.writableNeedDrain && this.socket.writableLength > 0;
+  }
+}
+
+function helloOf(message: Uint8Array): HelloRequest {
+  let hello: HelloRequest;
+  try {
+    hello = fromBinary(HelloRequestSchema, message);
+  } catch (thrown) {
+    throw notRead(thrown);
+  }
+  if ((hello.header === undefined) === (hello.make === undefined))
+    throw new Fault("MALFORMED_REQUEST", "a hello has either the header of a session or make");
+  return hello;
+}
+
+function notRead(thrown: unknown): Fault {
+  return new Fault("MALFORMED_REQUEST", `the hello cannot be read: ${String(thrown)}`);
+}

@@ -1,0 +1,21 @@
+"""Tables of commands are whole, however narrow the terminal is."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+from rich.table import Table
+
+from envwire.server.cli._inspect.listing import print_whole
+
+
+def test_a_narrow_terminal_cuts_no_cell() -> None:
+    table = Table("session", "environment", "client")
+    cells = ("3f2a91bc-0123456789abcdef", "CartPole-v1", "address of this machine")
+    table.add_row(*cells)
+    console = Console(file=io.StringIO(), width=40)
+    print_whole(table, console)
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert all(cell in shown for cell in cells)
+    assert "…" not in shown

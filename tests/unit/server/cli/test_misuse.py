@@ -1,0 +1,123 @@
+"""A command called wrongly says in one line what to do, and ends with status 2 for usage or 1 for failure."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from envwire.server.cli._app import app
+
+#: Nobody listens there.
+NOBODY = "127.0.0.1:1"
+#: Python's words, which no option has, and its traceback.
+_PYTHON = re.compile(r"\w+=(?=[\s,.;)]|$)|Credentials\(|reset\(\)|[A-Z]\w+Error\b|Traceback|Errno")
+
+
+def call(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments)
+
+
+USAGE = [
+    (["run", "localhost", "CartPole-v1"], "write HOST:PORT"),
+    (["list", ""], "write HOST:PORT"),
+    (["list", "https://localhost:50051"], "ENVWIRE_CA"),
+    (["check", "CartPole-v1", "--target", "localhost"], "write HOST:PORT"),
+    (["doctor", "localhost"], "write HOST:PORT"),
+    (["replay", "x.envrec", "--target", "localhost"], "write HOST:PORT"),
+    (["dashboard", "localhost"], "write HOST:PORT"),
+    (["run", NOBODY, "CartPole-v1", "--kwarg", "x"], "NAME=VALUE"),
+    (["run", NOBODY, "CartPole-v1", "--wrapper", "TimeLimit=3"], "JSON object"),
+    (["run", NOBODY, "CartPole-v1", "--transport", "pigeons"], "choose one of unary, stream"),
+    (["run", NOBODY, "CartPole-v1", "--import", "x"], "in-process"),
+    (["bench", NOBODY, "--transports", "pigeons"], "choose one of unary, stream"),
+    (["bench", NOBODY, "--transports", ","], "leave it out"),
+    (["export", "x.envrec"], "--minari, --csv, --gif or --mp4"),
+    (["token", "two words"], "letters, digits"),
+    (["certs", "x", "--host", "not a host"], "'not a host'"),
+    (["certs", "x", "--host", "host:50051"], "'host:50051'"),
+]
+FAILURE = [
+    (["run", NOBODY, "CartPole-v1"], f"nothing listens at {NOBODY}; is the server running"),
+    (["list", NOBODY], f"nothing listens at {NOBODY}; is the server running"),
+    (["health", NOBODY], f"nothing listens at {NOBODY}; `envwire doctor"),
+    (["sessions", NOBODY], f"nothing listens at {NOBODY}; is it running"),
+    (["farm", "status", NOBODY], f"envwire farm status: nothing listens at {NOBODY}"),
+    (["eval", NOBODY, "CartPole-v1", "--json", "/no/x.json"], "there is no directory /no"),
+    (["run", "in-process", "CartPole-v1", "--agent", "nobody:f"], "name a policy as module:"),
+    (["run", "in-process", "CartPool-v1"], "did you mean CartPole-v1"),
+    (["run", "in-process", "CartPole-v1", "--import", "no.py"], "there is no such file"),
+    (["serve", "CartPole-v1", "--port", "99999"], "a port up to 65535"),
+    (["serve", "CartPole-v1", "--join", "localhost"], "HOST:PORT each"),
+    (["serve", "CartPole-v1", "--host", "no.invalid", "--insecure"], "is not an address of"),
+    (["farm", "up"], "name at least one"),
+    (["replay", "no.envrec"], "cannot open no.envrec: No such file"),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says", "status"),
+    [*((*case, 2) for case in USAGE), *((*case, 1) for case in FAILURE)],
+)
+def test_one_line_says_what_to_do(arguments: list[str], says: str, status: int) -> None:
+    done = call(*arguments)
+    assert done.exit_code == status
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert says in line
+    assert not _PYTHON.search(line)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["conformance", "localhost"],
+        ["conformance", NOBODY, "--run", "no.such"],
+        ["conformance", NOBODY, "--junit", "/no/x.xml"],
+        ["conformance-client", "--transport", "pigeons", "--", "true"],
+        ["conformance-client", "--run", "no.such", "--", "true"],
+        ["conformance-client", "--json", "/no/x.json", "--", "true"],
+    ],
+)
+def test_the_suite_is_called_wrongly(arguments: list[str]) -> None:
+    done = call(*arguments)
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert arguments[0] in done.stderr
+
+
+def test_doctor_has_no_words_of_python() -> None:
+    done = call("doctor", NOBODY)
+    assert done.exit_code == 1
+    assert not _PYTHON.search(done.stdout)
+
+
+def test_only_what_a_token_is_used_for_is_in_the_output() -> None:
+    done = call("token", "alice", "--scope", "observe")
+    token, line = done.stdout.splitlines()
+    assert re.fullmatch(r"envwire_[\w-]{43}", token)
+    assert re.fullmatch(r"alice observe [0-9a-f]{64}", line)
+    assert "ENVWIRE_TOKEN" in done.stderr
+    assert "--tokens" in done.stderr
+
+
+def test_the_paths_of_certificates_are_the_output(tmp_path: Path) -> None:
+    done = call("certs", str(tmp_path / "new"))
+    assert all(Path(line).exists() for line in done.stdout.splitlines())
+    assert "--tls-cert" in done.stderr
+
+
+def test_what_a_locale_cannot_show_ends_no_command() -> None:
+    command = [sys.executable, "-m", "envwire.server", "run", "in-process", "CartPole-v1"]
+    done = subprocess.run(
+        [*command, "--episodes", "1"],
+        env={"PYTHONIOENCODING": "ascii", "PATH": ""},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"mean return 18.00 ? 0.00" in done.stdout

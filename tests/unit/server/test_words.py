@@ -1,0 +1,15 @@
+"""Lists of words in messages."""
+
+from __future__ import annotations
+
+import pytest
+
+from envwire.server._words import enumerated
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [(["a"], "a"), (["a", "b"], "a or b"), (["a", "b", "c"], "a, b or c")],
+)
+def test_the_last_word_has_a_conjunction(words: list[str], text: str) -> None:
+    assert enumerated(words, "or") == text
