@@ -12,6 +12,7 @@ import pytest
 
 from envwire.farm.engines.scaling import Load, Scale, Scaling, Situation, keep_scaled
 
+WARNED = ("envwire.farm", logging.WARNING)
 SCALE = Scale(least=1, most=4, free=3, idle=60.0)
 
 
@@ -127,7 +128,8 @@ class Fleet:
 def fleet(monkeypatch: pytest.MonkeyPatch) -> Fleet:
     clock = Clock(100.0)
     monkeypatch.setattr("envwire.farm.engines.scaling.time", clock)
-    monkeypatch.setattr("envwire.farm.engines.scaling.asyncio.sleep", clock.sleep)
+    of_the_clock = SimpleNamespace(**vars(asyncio) | {"sleep": clock.sleep})
+    monkeypatch.setattr("envwire.farm.engines.scaling.asyncio", of_the_clock)
     return Fleet(clock)
 
 
@@ -148,7 +150,7 @@ def test_servers_that_do_not_start_are_tried_less_and_less_often(
 ) -> None:
     scaled(fleet, SCALE)
     assert pauses(fleet) == [1.5, 2.5, 4.5, 8.5, 16.5, 32.5]
-    told = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+    told = [text for name, level, text in caplog.record_tuples if (name, level) == WARNED]
     assert len(told) == len(fleet.tried)
     assert told[2] == "no server was added: no image of that name; the next attempt is in 4 s"
 
