@@ -30,7 +30,6 @@ _CHUNK_TAGS: Final = tuple(
     tag(pb.StepResponse, name, LENGTH_DELIMITED) for name in ("warnings", "steps")
 )
 _HEADER_TAG: Final = tag(pb.StepRequest, "header", LENGTH_DELIMITED)
-_ID_TAG: Final = tag(pb.SessionHeader, "session_id", LENGTH_DELIMITED)
 
 
 class Envelope:
@@ -107,16 +106,6 @@ class Addressed(NamedTuple):
 
     header: bytes
     request: bytes
-
-    @property
-    def session_id(self) -> str:
-        """The session's id; "" if the header begins with another field."""
-        header = self.header
-        start = read_varint(header, len(_HEADER_TAG))[1]
-        if header[start : start + 1] != _ID_TAG:
-            return ""
-        size, start = read_varint(header, start + 1)
-        return header[start : start + size].decode("ascii", "replace")
 
     def parse_header(self) -> pb.SessionHeader:
         """Returns the header as a message.

@@ -100,9 +100,8 @@ def session_lost(session_id: str) -> FaultError:
 
 
 def _session_of(kind: str, request: bytes) -> str:
-    parts = split_header(request)
-    if parts is not None and parts.session_id:
-        return parts.session_id
+    if parts := split_header(request):
+        return parts.parse_header().session_id
     parsed = pb.InteractRequest.FromString(request)
     session_id: str = getattr(parsed, kind).header.session_id
     return session_id
