@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -40,6 +41,9 @@ USAGE = [
     (["token", "two words"], "letters, digits"),
     (["certs", "x", "--host", "not a host"], "'not a host'"),
     (["certs", "x", "--host", "host:50051"], "'host:50051'"),
+    (["serve", "CartPole-v1", "--port", "99999"], "a port up to 65535"),
+    (["serve", "CartPole-v1", "--join", "localhost"], "HOST:PORT each"),
+    (["farm", "up"], "name at least one"),
 ]
 FAILURE = [
     (["run", NOBODY, "CartPole-v1"], f"nothing listens at {NOBODY}; is the server running"),
@@ -51,10 +55,7 @@ FAILURE = [
     (["run", "in-process", "CartPole-v1", "--agent", "nobody:f"], "name a policy as module:"),
     (["run", "in-process", "CartPool-v1"], "did you mean CartPole-v1"),
     (["run", "in-process", "CartPole-v1", "--import", "no.py"], "there is no such file"),
-    (["serve", "CartPole-v1", "--port", "99999"], "a port up to 65535"),
-    (["serve", "CartPole-v1", "--join", "localhost"], "HOST:PORT each"),
     (["serve", "CartPole-v1", "--host", "no.invalid", "--insecure"], "is not an address of"),
-    (["farm", "up"], "name at least one"),
     (["replay", "no.envrec"], "cannot open no.envrec: No such file"),
 ]
 
@@ -70,6 +71,30 @@ def test_one_line_says_what_to_do(arguments: list[str], says: str, status: int) 
     (line,) = done.stderr.splitlines()
     assert says in line
     assert not _PYTHON.search(line)
+
+
+def test_a_wrong_setting_is_wrong_usage_whatever_gave_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text("max_sessions = 'x'")
+    from_file = call("serve", "CartPole-v1", "--config", str(file))
+    monkeypatch.setenv("ENVWIRE_MAX_SESSIONS", "x")
+    for done, source in ((from_file, str(file)), (call("serve", "x"), "ENVWIRE_MAX_SESSIONS")):
+        assert done.exit_code == 2
+        (line,) = done.stderr.splitlines()
+        assert line.startswith(f"envwire serve: {source}")
+
+
+def test_a_server_whose_output_nobody_reads_says_so() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "envwire.server", "gateway", "--port", "0"]
+    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False, text=True)
+    os.close(write)
+    assert done.returncode == 1
+    line = done.stderr.splitlines()[-1]
+    assert re.fullmatch(r"envwire gateway: nobody reads that 127.0.0.1:\d+ is ready: .*", line)
 
 
 @pytest.mark.parametrize(

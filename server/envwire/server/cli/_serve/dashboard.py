@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from envwire.server.cli._parameters import check_targets
-from envwire.server.cli._serve.starting import starting
+from envwire.server.cli._serve.starting import starting, tell_ready
 from envwire.server.cli._stop import stop
 
 
@@ -52,4 +52,4 @@ def dashboard(
                 "dashboard",
                 f"{error.name} is not installed; the page needs: pip install 'envwire[dashboard]'",
             )
-        run(targets, host, port, lambda address: print(f"ready: {address}", flush=True))
+        run(targets, host, port, tell_ready)

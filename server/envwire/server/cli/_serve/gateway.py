@@ -11,7 +11,7 @@ from envwire.farm.gateway.config import SETTINGS, GatewayConfig
 from envwire.server._logs.setup import TEXT, log_to_stderr
 from envwire.server._settings.sources import gather
 from envwire.server.cli._serve.settings_options import ConfigFile, given, take_settings
-from envwire.server.cli._serve.starting import starting
+from envwire.server.cli._serve.starting import starting, tell_ready
 
 
 def gateway(ctx: typer.Context, *, config: ConfigFile = "", **options: Any) -> None:
@@ -26,10 +26,7 @@ def gateway(ctx: typer.Context, *, config: ConfigFile = "", **options: Any) -> N
         from envwire.farm.gateway.gateway import run
 
         log_to_stderr(TEXT)
-        run(
-            GatewayConfig(**gather(SETTINGS, given(ctx, options), os.environ, config)),
-            lambda target: print(f"ready: {target}", flush=True),
-        )
+        run(GatewayConfig(**gather(SETTINGS, given(ctx, options), os.environ, config)), tell_ready)
 
 
 take_settings(gateway, SETTINGS)

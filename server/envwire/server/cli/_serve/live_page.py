@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from envwire.server._settings.listening import local_target
+from envwire.server.cli._serve.starting import tell_ready
 from envwire.server.cli._stop import stop
 
 _HOST = "127.0.0.1"
@@ -58,7 +59,7 @@ def live_page(command: str, wanted: bool, port: int) -> Generator[Callable[[str]
             _check_free(port)
 
         def ready(target: str) -> None:
-            print(f"ready: {target}", flush=True)
+            tell_ready(target)
             if wanted:
                 running.enter_context(_page(target, port))
 

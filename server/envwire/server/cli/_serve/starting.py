@@ -1,4 +1,4 @@
-"""Start of the commands that serve: reports in one line what prevents it."""
+"""Start of the commands that serve: says that one is ready, or in one line what prevents it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from envwire.server._system import check_system
-from envwire.server.cli._stop import describe_os_error, stop
+from envwire.server.cli._stop import USAGE, describe_os_error, stop
 
 
 @contextmanager
@@ -17,7 +17,7 @@ def starting(command: str) -> Generator[None]:
         command: The command's name.
 
     Raises:
-        Exit: The server cannot start; the reason was printed.
+        Exit: The server cannot start; the reason was printed. The status is 2 if a setting is wrong, whatever gave it.
     """
     try:
         check_system()
@@ -25,4 +25,18 @@ def starting(command: str) -> Generator[None]:
     except OSError as error:
         stop(command, describe_os_error(error))
     except ValueError as error:
-        stop(command, error)
+        stop(command, error, USAGE)
+
+
+def tell_ready(address: str) -> None:
+    """Prints the address at which clients can connect.
+
+    Raises:
+        OSError: What reads the output has ended.
+    """
+    try:
+        print(f"ready: {address}", flush=True)
+    except BrokenPipeError:
+        raise OSError(
+            f"nobody reads that {address} is ready: what the output is piped to has ended; send it to a file"
+        ) from None
