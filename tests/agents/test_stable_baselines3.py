@@ -86,7 +86,12 @@ def test_training_does_not_notice_that_its_environment_dies() -> None:
     undisturbed = _train(algorithm, gymnasium.make(env_id), steps, settings)
     with Server([env_id]) as first, Server([env_id]) as second:
         env = RemoteEnv([first.target, second.target], env_id, on_lost="replay")
-        killing = _Killing(env, lambda: kill_sessions(first), (100, 700, 701, 1500))
+
+        def kill() -> None:  # each loss is recovered on the other server
+            kill_sessions(first)
+            kill_sessions(second)
+
+        killing = _Killing(env, kill, (100, 700, 701, 1500))
         last = _Killing(killing, lambda: os.kill(first.pid, signal.SIGKILL), (1900,))
         disturbed = _train(algorithm, last, steps, settings)
         assert env.connection_stats[1:] == (5, 5)
