@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from google.protobuf.message import DecodeError
 
+from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.fastpath.array_layouts import UNKNOWN, ArrayLayout
 from envwire.codec.fastpath.step_parts import (
     DOUBLE,
@@ -59,9 +60,6 @@ class StepResponseReader:
         Args:
             raw: An InteractResponse.
             area: Its attachments.
-
-        Raises:
-            CodecError: The answer breaks the contract.
         """
         length, before, layout = self._last
         if layout is not None and len(raw) == length and raw.startswith(before):
@@ -82,7 +80,7 @@ class StepResponseReader:
             observation, index = self._value(self._observation, raw, start + 1, area)
             if len(raw) - index != TAIL.size:
                 return self._with_info(observation, raw, index, area)
-        except (DecodeError, struct.error):  # left to protobuf, which reports what is wrong
+        except (CodecError, DecodeError, struct.error):  # protobuf reports what is wrong, if it is
             return None
         mark, reward, end = TAIL.unpack_from(raw, index)
         outcome = ENDS_READ.get(end)
@@ -111,25 +109,29 @@ class StepResponseReader:
         values: _Outcome = (DOUBLE.unpack_from(raw, index + 1)[0], *outcome)
         index = flags + FLAG_BYTES
         if raw[index : index + 1] != INFO:
-            values, index = self._typed_values(raw, index, values)
+            values, index = self._typed_values(raw, index, values, area)
         info = self._read_info(raw, index, area)
         return None if info is None else (observation, *values, info)
 
-    def _typed_values(self, raw: bytes, index: int, plain: _Outcome) -> tuple[_Outcome, int]:
+    def _typed_values(
+        self, raw: bytes, index: int, plain: _Outcome, area: Area | None
+    ) -> tuple[_Outcome, int]:
         values = list(plain)
         for position, mark in enumerate(TYPED):
             if raw[index : index + 1] == mark:
-                values[position], index = self._value(self._typed[position], raw, index + 1, None)
+                values[position], index = self._value(self._typed[position], raw, index + 1, area)
         return (values[0], values[1], values[2]), index
 
     def _read_info(self, raw: bytes, index: int, area: Area | None) -> dict[Any, Any] | None:
         if raw[index:] == NO_INFO:
             return {}
+        if raw[index : index + 1] != INFO:
+            return None
         known = self._info.read(raw, index, len(raw), area)
         if known is not UNKNOWN:
             return cast("dict[Any, Any]", known)
         length, start = read_varint(raw, index + 1)
-        if raw[index : index + 1] != INFO or start + length != len(raw):
+        if start + length != len(raw):
             return None
         message = values_pb2.ValueMap.FromString(raw[start:])
         info = decode_mapping(message, self._family, area=area)

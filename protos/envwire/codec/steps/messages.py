@@ -109,16 +109,19 @@ def read_step(
     Raises:
         CodecError: The answer breaks the contract.
     """
-    has = message.HasField
+    answer: Any = message
+    reward, terminated, truncated = (
+        decode_value(getattr(answer, f"typed_{name}"), family, area=area)
+        if answer.HasField(f"typed_{name}")
+        else getattr(answer, name)
+        for name in ("reward", "terminated", "truncated")
+    )
+    observation = decode_value(message.observation, family, area=area)
     return (
-        decode_value(message.observation, family, area=area),
-        decode_value(message.typed_reward, family) if has("typed_reward") else message.reward,
-        decode_value(message.typed_terminated, family)
-        if has("typed_terminated")
-        else message.terminated,
-        decode_value(message.typed_truncated, family)
-        if has("typed_truncated")
-        else message.truncated,
+        observation,
+        reward,
+        terminated,
+        truncated,
         decode_mapping(message.info, family, area=area),
     )
 

@@ -15,6 +15,7 @@ from envwire.codec import CodecError, encode_mapping, encode_value, envwire_fami
 from envwire.codec.fastpath import trees
 from envwire.codec.fastpath import values as remembered
 from envwire.codec.fastpath.array_layouts import UNKNOWN
+from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
 from envwire.codec.fastpath.step_reader import StepResponseReader
 from envwire.codec.fastpath.step_writer import StepResponseWriter
 from envwire.codec.fastpath.values import TreeReader, TreeWriter, ValueReader, ValueWriter
@@ -237,8 +238,9 @@ def test_large_arrays_of_an_observation_go_beside_and_those_of_an_info_do_not() 
         assert LARGE.nbytes < len(raw) < LARGE.nbytes + 200
         assert identical(reader.read(raw, area_of(attachments)), result)
         short = area_of(attachments)[:-1]
+        assert reader.read(raw, short) is None
         with pytest.raises(CodecError, match="attached"):
-            reader.read(raw, short)
+            FixedPartsStepCodec(FAMILY).decode_response(raw, short)
 
 
 def test_arrays_arrive_fresh() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from envwire.codec import CodecError, envwire_family
+from envwire.codec import CodecError, encode_value, envwire_family
 from envwire.codec.errors.warnings import encode_warnings
 from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
 from envwire.codec.steps.choice import FASTPATH, step_codec
@@ -187,6 +187,39 @@ def test_other_answers_are_left_to_the_caller(name: str, vector: bool, what: str
     for _ in range(2):
         assert reader.decode_response(answers_that_are_no_plain_ones()[what]) is None
         assert reader.decode_response(ANSWER) is not None
+
+
+@pytest.mark.parametrize("name", ["messages", "fixed parts"])
+def test_a_reward_and_flags_may_be_attached_too(name: str) -> None:
+    attachments, answer = Attachments(), pb.InteractResponse.FromString(ANSWER)
+    columns = np.arange(600.0), np.arange(5000) % 2 == 0, np.arange(5000) % 3 == 0
+    typed = answer.step.typed_reward, answer.step.typed_terminated, answer.step.typed_truncated
+    for column, value in zip(columns, typed, strict=True):
+        encode_value(column, value, attachments=attachments)
+    reader, raw = codec(name), answer.SerializeToString()
+    for _ in range(2):
+        result = reader.decode_response(raw, area_of(attachments))
+        assert result is not None
+        assert identical(result[1:4], columns)
+
+
+ORDERS = {
+    "a number where the info would be": b"\x11" + bytes(8) + b"\x18\0\x20\0\x29" + bytes(8),
+    "a reward behind the flags": b"\x11" + bytes(8) + b"\x18\0\x20\0\x3a\2\x10\1\x32\2\x18\2",
+    "a flag sent twice": b"\x11" + bytes(8) + b"\x18\0\x20\0\x3a\0\x3a\2\x10\1\x2a\0",
+}
+
+
+@pytest.mark.parametrize("what", ORDERS)
+@pytest.mark.parametrize("vector", [False, True], ids=["single", "vector"])
+def test_fields_in_an_order_that_no_writer_has_are_read_as_protobuf_reads_them(
+    what: str, vector: bool
+) -> None:
+    step = b"\x0a\2\x18\2" + ORDERS[what]
+    raw = b"\x22" + bytes((len(step),)) + step
+    expected = MessageStepCodec(FAMILY).decode_response(raw)
+    assert expected is not None
+    assert identical(codec("fixed parts", vector=vector).decode_response(raw), expected)
 
 
 @pytest.mark.parametrize("name", ["messages", "fixed parts"])

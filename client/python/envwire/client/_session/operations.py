@@ -109,10 +109,10 @@ class StepMany:
             encoded(encode_value, action, body.actions.add(), f"actions[{index}]")
 
     def read(
-        self, answer: pb.StepResponse, _: Area | None, family: Family
+        self, answer: pb.StepResponse, area: Area | None, family: Family
     ) -> tuple[list[StepResult], BaseException | None]:
         """Reads the answers."""
-        results = [read_step(each, family, None) for each in answer.steps]
+        results = [read_step(each, family, area) for each in answer.steps]
         if not answer.HasField("error"):
             return results, None
         return results, exception(decode_fault(answer.error, family), family)
