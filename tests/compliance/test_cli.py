@@ -207,12 +207,18 @@ def test_runs_that_fail_say_why_in_a_line(target: str, arguments: list[str], say
         (["serve", "NoSuchEnv-v0", "--port", "0"], "NoSuchEnv-v0"),
         (["serve", "CartPol-v1", "--port", "0"], "did you mean CartPole-v1"),
         (["serve", "MiniGrid-No-v0", "--port", "0"], "pip install minigrid"),
-        (["serve", "CartPole-v1", "--config", "no.toml"], "there is no file no.toml"),
-        (["serve", "CartPole-v1", "--host", "0.0.0.0"], "--insecure"),
     ],
 )
 def test_failures_say_why_in_a_line(arguments: list[str], says: str) -> None:
     assert_fails(arguments, says)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [(["--config", "no.toml"], "there is no file no.toml"), (["--host", "0.0.0.0"], "--insecure")],
+)
+def test_wrong_settings_say_what_is_wrong(arguments: list[str], says: str) -> None:
+    assert_fails(["serve", "CartPole-v1", *arguments], says, status=2)
 
 
 @pytest.mark.parametrize(
@@ -233,9 +239,9 @@ def test_a_port_in_use_is_one_line(arguments: list[str], option: str) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-def assert_fails(arguments: list[str], says: str) -> None:
+def assert_fails(arguments: list[str], says: str, status: int = 1) -> None:
     done = envwire(*arguments, check=False)
-    assert done.returncode == 1
+    assert done.returncode == status
     assert says in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -135,7 +135,7 @@ def test_each_setting_is_an_option(served: list[ServerConfig], tmp_path: Path) -
 
 def test_nothing_to_serve_is_said(served: list[ServerConfig]) -> None:
     done = CliRunner().invoke(app, ["serve"], env={"ENVWIRE_ENVIRONMENTS": ""})
-    assert (done.exit_code, served) == (1, [])
+    assert (done.exit_code, served) == (2, [])
     assert "nothing to serve" in done.output
 
 
