@@ -43,6 +43,7 @@ class ClientRunner:
             try:
                 for scenario in self.scenarios:
                     if not driver.alive:
+                        driver.stop()
                         driver = Driver(self.command)
                     yield self._result(scenario, driver, target, certificate)
             finally:

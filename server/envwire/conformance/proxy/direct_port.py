@@ -19,7 +19,8 @@ from envwire.v1 import environment_pb2 as pb
 
 _HELLO_SECONDS = 5.0
 _HELLO_BYTES = 1024
-_MAX_BYTES = 64 * 1024 * 1024
+#: Largest message of a client.
+MAX_BYTES = 64 * 1024 * 1024
 #: Requests that are only allowed over gRPC.
 _NOT_HERE = {"make", "list_environments", "get_server_info", "renew_lease", "get_session_stats"}
 
@@ -99,7 +100,7 @@ class DirectPort:
         if not answer.HasField("error"):
             header = self._checked(hello.header, answer)
             if not answer.HasField("error"):
-                answer.welcome.max_message_bytes = _MAX_BYTES
+                answer.welcome.max_message_bytes = MAX_BYTES
                 self._send(connection, self._backend.behaviour.greet(answer))
                 self._take_place(header.session_id, connection)
                 return header
@@ -152,7 +153,7 @@ class DirectPort:
 
     def _read(self, connection: socket.socket) -> bytes:
         length, slot, attached = HEADER.unpack(_exactly(connection, HEADER.size))
-        if self._backend.behaviour.bounds_frames and (length > _MAX_BYTES or slot or attached):
+        if self._backend.behaviour.bounds_frames and (length > MAX_BYTES or slot or attached):
             raise _EndedError
         return _exactly(connection, length)
 

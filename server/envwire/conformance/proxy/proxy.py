@@ -11,7 +11,7 @@ import grpc
 
 from envwire.conformance.proxy.backend import Backend
 from envwire.conformance.proxy.behaviour import Behaviour
-from envwire.conformance.proxy.direct_port import DirectPort
+from envwire.conformance.proxy.direct_port import MAX_BYTES, DirectPort
 from envwire.conformance.proxy.grpc_port import GrpcPort
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Proxy:
             futures.ThreadPoolExecutor(_THREADS),
             handlers=[GrpcPort(self._backend)],
             options=[
-                ("grpc.max_receive_message_length", -1),
+                ("grpc.max_receive_message_length", MAX_BYTES),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.so_reuseport", 0),
             ],

@@ -15,6 +15,12 @@ _LINES, _CHARACTERS = 6, 1000
 _MAX_BYTES = 2**20
 
 
+def one_line(text: str) -> str:
+    """Returns the beginning of a text that a server or a client sent, as a line that a terminal can show."""
+    shown = "".join(each if each.isprintable() else " " for each in text[:_CHARACTERS])
+    return shown if len(text) <= _CHARACTERS else f"{shown} ... {len(text)} characters"
+
+
 @dataclass
 class Trace:
     """The last messages of a check, oldest first."""
@@ -32,18 +38,16 @@ class Trace:
         self._keep(f"received ({link})", message)
 
     def _keep(self, what: str, message: Message | str) -> None:
-        if isinstance(message, Message) and (size := message.ByteSize()) > _MAX_BYTES:
+        if isinstance(message, str):
+            message = one_line(message)
+        elif (size := message.ByteSize()) > _MAX_BYTES:
             message = f"a {type(message).__name__} of {size} bytes"
         self._kept.append((what, message))
 
     def lines(self) -> list[str]:
         """Returns a line for each message, as ProtoJSON."""
-        return [f"{what}: {_cut(_text(message))}" for what, message in self._kept]
+        return [f"{what}: {_text(message)}" for what, message in self._kept]
 
 
 def _text(message: Message | str) -> str:
-    return message if isinstance(message, str) else to_json(message)
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]} ... {len(text)} characters"
+    return message if isinstance(message, str) else one_line(to_json(message))

@@ -14,13 +14,11 @@ from google.protobuf.message import DecodeError
 from envwire.conformance.outcomes import FailedError, SkippedError, UnreachableError
 from envwire.conformance.patterns import fits
 from envwire.conformance.raw import Access
+from envwire.conformance.raw.trace import one_line
 from envwire.conformance.suite.checks import Check, Description, Level
 from envwire.conformance.suite.context import CheckContext
 from envwire.conformance.suite.selection import Selection
 from envwire.v1 import environment_pb2 as pb
-
-#: What a check may raise if a server's answer is unexpected: anything, since checks read it as the protocol has it.
-_BROKEN = (Exception,)
 
 
 class Outcome(str, Enum):
@@ -119,7 +117,7 @@ class Runner:
         began = time.monotonic()
         known = fits(check.name, self.known_failing)
         with self._open(info, check.link)() as context:
-            outcome, text = outcome_of(partial(self._run, check, context), known, _BROKEN)
+            outcome, text = outcome_of(partial(self._run, check, context), known)
             exchange = tuple(context.trace.lines()) if outcome is Outcome.FAILED else ()
         seconds = time.monotonic() - began
         return Result(check, outcome, text, exchange, seconds, context.missing)
@@ -130,25 +128,22 @@ class Runner:
         check.run(context)
 
 
-def outcome_of(
-    act: Callable[[], object], known: bool, broken: tuple[type[Exception], ...] = ()
-) -> tuple[Outcome, str]:
-    """Runs a check or a scenario, and returns its outcome and a text.
+def outcome_of(act: Callable[[], object], known: bool) -> tuple[Outcome, str]:
+    """Runs a check or a scenario, and returns its outcome and a text of one line.
 
     Args:
-        act: Runs it.
+        act: Runs it. It may raise anything, since it reads the peer's answers as the protocol has them.
         known: Whether it is listed as failing.
-        broken: Exceptions that the peer's answers may cause; they count as a failure.
     """
     try:
         act()
     except SkippedError as why:
-        return Outcome.SKIPPED, str(why)
+        return Outcome.SKIPPED, one_line(str(why))
     except FailedError as expected:
         text = str(expected)
-    except broken as error:
+    except Exception as error:
         text = f"an answer, not {error!r}"
     else:
         fixed = (Outcome.FIXED, "known to fail, and passes: take it off the list")
         return fixed if known else (Outcome.PASSED, "")
-    return (Outcome.KNOWN if known else Outcome.FAILED), text
+    return (Outcome.KNOWN if known else Outcome.FAILED), one_line(text)
