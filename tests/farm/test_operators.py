@@ -20,6 +20,7 @@ import pytest
 from envwire.admin.v1 import admin_pb2 as pb
 from envwire.admin.v1 import admin_pb2_grpc
 from envwire.client import Credentials, RemoteEnv, RemoteError
+from envwire.codec.durations import to_seconds
 from envwire.codec.errors.statuses import reason_of
 from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
 from envwire.server import Server
@@ -72,12 +73,15 @@ class Guarded(NamedTuple):
     def sessions(self, **asked: Any) -> list[pb.SessionSummary]:
         return list(self.ask("ListSessions", pb.ListSessionsRequest(**asked)).sessions)
 
-    def state(self, server_id: str) -> str:
+    def status(self, server_id: str) -> farm_pb2.ServerStatus:
         metadata = (("authorization", f"Bearer {self.tokens['operator']}"),)
         request = farm_pb2.ListServersRequest()
         listed = self.gateway.farm.ListServers(request, timeout=SECONDS, metadata=metadata)
-        states = {each.server_id: each.state for each in listed.servers}
-        return farm_pb2.ServerStatus.State.Name(states[server_id]).removeprefix("STATE_")
+        return next(each for each in listed.servers if each.server_id == server_id)
+
+    def state(self, server_id: str) -> str:
+        state = self.status(server_id).state
+        return farm_pb2.ServerStatus.State.Name(state).removeprefix("STATE_")
 
     def await_state(self, server_id: str, state: str) -> None:
         self.gateway.wait_until(
@@ -281,7 +285,10 @@ def test_an_order_expires_for_a_server_that_was_stopped_until_nobody_waited(
     try:
         with pytest.raises(grpc.RpcError, match="did not answer"):
             guarded.ask("DrainServer", pb.DrainServerRequest(server_id=server_id))
-        guarded.gateway.wait_until(lambda: guarded.state(server_id) == "DEAD")
+        # The order lasts 2 s, up to 2 more as clocks are rounded to seconds, and as long as the server took to read the
+        # answer to its hello, at most 5 s. One that is continued earlier drains and never returns.
+        guarded.gateway.wait_until(lambda: to_seconds(guarded.status(server_id).silence) > 10)
+        assert guarded.state(server_id) == "DEAD"
     finally:
         os.kill(stopped.pid, signal.SIGCONT)
     guarded.await_state(server_id, "FREE")
