@@ -54,6 +54,17 @@ def _made(target: str, env_id: str, **kwargs: Any) -> Any:
 
 
 @pytest.mark.parametrize("make", [_direct, _made])
+def test_a_wrapper_that_reads_the_limit_from_the_spec(
+    server: Server, make: Callable[..., Any]
+) -> None:
+    remote = gymnasium.wrappers.TimeAwareObservation(make(server.target, "CartPole-v1"))
+    local = gymnasium.wrappers.TimeAwareObservation(gymnasium.make("CartPole-v1"))
+    assert remote.observation_space == local.observation_space
+    assert same(rollout(remote, 40, seed=2), rollout(local, 40, seed=2))
+    remote.close()
+
+
+@pytest.mark.parametrize("make", [_direct, _made])
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "FrozenLake-v1", "Blackjack-v1"])
 def test_gymnasiums_checker_passes(
     server: Server, env_id: str, make: Callable[..., Any], monkeypatch: pytest.MonkeyPatch

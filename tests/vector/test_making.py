@@ -41,6 +41,15 @@ def test_make_vec(vector_server: Server, mode: Any, kind: type[Any]) -> None:
     local.close()
 
 
+@BEHIND_ANY_GUARD
+def test_the_spec_after_make_vec_has_the_limit(vector_server: Server) -> None:
+    remote: Any = gymnasium.make_vec(
+        "envwire/Remote-v0", target=vector_server.target, env_id="CartPole-v1"
+    )
+    assert (remote.spec.max_episode_steps, remote.spec.reward_threshold) == (500, 475.0)
+    remote.close()
+
+
 @pytest.mark.parametrize("mode", [3, b"sync", ["sync"]])
 def test_a_vectorization_mode_that_is_none(vector_server: Server, mode: Any) -> None:
     with pytest.raises(ValueError, match="Invalid vectorization mode") as local:

@@ -20,11 +20,31 @@ else:
     _VectorEnv = gymnasium.vector.VectorEnv  # not generic before 1.0
 
 
+class _Spec:
+    """The attribute `spec` of a proxy.
+
+    `gymnasium.make` replaces it by that of `envwire/Remote-v0`; the time limit and the reward threshold stay, since
+    programs and wrappers read them there.
+    """
+
+    def __get__(self, env: Any, owner: type[Any]) -> Any:
+        return None if env is None else vars(env).get("spec")
+
+    def __set__(self, env: Any, spec: Any) -> None:
+        known = vars(env).get("spec")
+        if spec is not None and known is not None:
+            for name in ("max_episode_steps", "reward_threshold"):
+                if getattr(spec, name) is None:
+                    setattr(spec, name, getattr(known, name))
+        vars(env)["spec"] = spec
+
+
 class RemoteEnv(RemoteProxy, gymnasium.Env[Any, Any]):  # type: ignore[misc,override]  # its generator is a mirror
     """A remote environment that is a `gymnasium.Env`; for its arguments see `envwire.client.RemoteEnv`."""
 
     _family = gymnasium_family()
     _entry_point = "envwire.client.gymnasium:make_remote"
+    spec: Any = _Spec()
 
 
 def make_remote(target: str, env_id: str, **kwargs: Any) -> RemoteEnv:
@@ -36,6 +56,7 @@ class RemoteVectorEnv(VectorProxy, _VectorEnv):  # type: ignore[override]  # cop
     """Remote environments that are a `gymnasium.vector.VectorEnv`; see `envwire.client.RemoteVectorEnv`."""
 
     _family = gymnasium_family()
+    spec: Any = _Spec()
 
 
 def make_remote_vec(target: str, env_id: str, num_envs: int = 1, **kwargs: Any) -> RemoteVectorEnv:

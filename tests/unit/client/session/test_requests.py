@@ -27,3 +27,9 @@ def test_a_wrapper_is_a_name_alone_or_with_arguments() -> None:
 def test_what_is_no_wrapper_is_refused_here(wrappers: Any) -> None:
     with pytest.raises(InvalidRequestError, match="TimeLimit"):
         requested(wrappers)
+
+
+@pytest.mark.parametrize("env_id", [3, None, b"CartPole-v1"])
+def test_an_id_that_is_no_string_is_named(env_id: Any) -> None:
+    with pytest.raises(TypeError, match=f"id {env_id!r} is not a string.*'CartPole-v1'"):
+        make_request(env_id, None, [], None, envwire_family(), None, {})

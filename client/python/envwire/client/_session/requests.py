@@ -42,8 +42,11 @@ def make_request(
     """Returns the request for an environment.
 
     Raises:
+        TypeError: The id is not a string.
         InvalidRequestError: A keyword argument cannot be encoded, or a wrapper is not given by name.
     """
+    if not isinstance(env_id, str):
+        raise TypeError(f"the environment's id {env_id!r} is not a string, such as 'CartPole-v1'")
     request = pb.MakeRequest(env_id=env_id, render_mode=render_mode)
     request.library = library or ""
     request.prefer = "" if library else family.name
