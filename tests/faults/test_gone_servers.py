@@ -101,7 +101,8 @@ def test_a_server_that_is_gone_is_said_to_be(
     spent = time.monotonic() - begun
     assert "reset() makes the environment anew" in str(caught.value)
     assert "stopped or crashed" in str(caught.value)
-    [told] = [each for each in caplog.records if "trying again for up to" in each.getMessage()]
+    retried = f"nothing listens at {target}; trying again for up to"
+    [told] = [each for each in caplog.records if retried in each.getMessage()]
     assert told.args is not None
     promised = float(told.args[-1])  # type: ignore[call-overload]
     assert promised <= spent + 0.5  # it does not say a minute where it gives up after two seconds

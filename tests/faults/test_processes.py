@@ -210,6 +210,7 @@ def test_a_killed_server_leaves_no_process_behind() -> None:
     assert eventually(lambda: not any(map(alive, pids)))
     with pytest.raises(ServerUnavailableError):
         env.step(0)
+    hung.close()
     server.stop()
 
 

@@ -214,7 +214,7 @@ def test_a_file_that_is_gone_is_told_once_and_its_tokens_stay(
     file = TokenFile(str(path))
     path.unlink()
     assert all(file.find(tokens["alice"]) for _ in range(10))
-    assert len(caplog.records) == 1
+    assert sum(str(path) in text for text in caplog.messages) == 1
     renewed = write_tokens(path, {"alice": [Scope.PLAY]})
     assert file.find(renewed["alice"])
     assert not file.find(tokens["alice"])

@@ -251,7 +251,7 @@ def test_items_40_48_human_is_shown_by_step(monkeypatch):
             shown.append("closed")
 
     monkeypatch.setattr("envwire.envs.wrappers.rendering.default_display", Screen)
-    monkeypatch.setattr("envwire.envs.wrappers.human.time.sleep", lambda _: None)
+    monkeypatch.setattr("envwire.envs.wrappers.human.Pacer.wait", lambda _: None)
     env = gym.make("CartPole-v1", render_mode="human")
     assert env.render_mode == "human"
     env.reset(seed=1)

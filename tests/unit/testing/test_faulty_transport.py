@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from types import SimpleNamespace
 
 import pytest
 
@@ -26,7 +27,8 @@ def _rollout(faults: list[Fault]) -> tuple[list[object], FaultyTransport]:
 def test_every_step_is_taken_once_whatever_breaks(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("time.sleep", lambda _: None)
+    clock = SimpleNamespace(sleep=lambda _: None)
+    monkeypatch.setattr("envwire.client._drivers.blocking.time", clock)
     drawn = random.Random(seed)
     faults = [Fault.NONE, *drawn.choices(list(Fault), weights=(6, 1, 1, 1), k=3 * _STEPS)]
     seen, transport = _rollout(faults)

@@ -35,8 +35,8 @@ def test_it_is_told_once_for_a_server(
     with caplog.at_level(logging.WARNING, "envwire.client"):
         for _ in range(2):
             versions.check_version("far.test:1", "0.7.2")
-    [record] = caplog.records
-    assert record.getMessage() == (
+    [text] = [each for each in caplog.messages if each.startswith("far.test:1")]
+    assert text == (
         "far.test:1: the server runs envwire 0.7.2, and this client is 0.1.0: they are compatible at most one minor "
         "version apart. Install envwire 0.7 here, or 0.1 there"
     )

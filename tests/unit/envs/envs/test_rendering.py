@@ -1,6 +1,7 @@
 """Drawing, and showing what was drawn."""
 
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -133,8 +134,8 @@ def test_a_file_or_a_pipe_gets_no_escape_codes(monkeypatch, capsys):
 
 def test_a_pacer_waits_for_its_turn(monkeypatch):
     now, slept = [10.0], []
-    monkeypatch.setattr("envwire.envs.wrappers.human.time.monotonic", lambda: now[0])
-    monkeypatch.setattr("envwire.envs.wrappers.human.time.sleep", slept.append)
+    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=slept.append)
+    monkeypatch.setattr("envwire.envs.wrappers.human.time", clock)
     pacer = Pacer(per_second=4)
     pacer.wait()
     pacer.wait()
@@ -145,7 +146,7 @@ def test_a_pacer_waits_for_its_turn(monkeypatch):
 
 @pytest.mark.parametrize("collect", [False, True])
 def test_human_rendering_shows_the_last_frame(collect, monkeypatch):
-    monkeypatch.setattr("envwire.envs.wrappers.human.time.sleep", lambda _: None)
+    monkeypatch.setattr("envwire.envs.wrappers.human.Pacer.wait", lambda _: None)
     stream = io.StringIO()
     env = Walk("rgb_array")
     env = RenderCollection(env) if collect else env

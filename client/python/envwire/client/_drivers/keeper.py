@@ -67,19 +67,25 @@ def _keep() -> None:
     while True:
         with contextlib.suppress(Empty):
             _close(_unclosed.get(timeout=_PERIOD_SECONDS), _CLOSE_SECONDS)
-        with _lock:
-            drivers = list(_open)
-        now = time.monotonic()
-        for driver in drivers:
-            if now - renewed.setdefault(driver, now) > driver.session.retries.lease / 3:
-                renewed[driver] = now
-                # A lost session is reported by its next request.
-                with contextlib.suppress(Exception):
-                    driver.keep_alive()
+        _renew(renewed)
+
+
+def _renew(renewed: weakref.WeakKeyDictionary[BlockingDriver, float]) -> None:
+    """Renews the leases that are due. A function of its own, so that the thread refers to no session while it waits."""
+    with _lock:
+        drivers = list(_open)
+    now = time.monotonic()
+    for driver in drivers:
+        if now - renewed.setdefault(driver, now) > driver.session.retries.lease / 3:
+            renewed[driver] = now
+            # A lost session is reported by its next request.
+            with contextlib.suppress(Exception):
+                driver.keep_alive()
 
 
 def _close(driver: BlockingDriver, timeout: float) -> None:
     release(driver)
+    driver.session.retries.refused_span = 0.0  # nobody waits for a server that may come back
     with contextlib.suppress(Exception):
         driver.close(timeout)
 
