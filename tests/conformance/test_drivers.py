@@ -9,6 +9,7 @@ import grpc
 import pytest
 
 from envwire.conformance.client import SCENARIOS, ScenarioContext
+from envwire.conformance.client.certificate import loopback_certificate
 from envwire.conformance.client.driver import Driver
 from envwire.conformance.proxy import Behaviour, Proxy, proxy
 from envwire.conformance.raw import Access, Grpc, Trace, UnaryLink
@@ -51,3 +52,8 @@ def test_a_request_that_is_too_large_is_not_taken_in(monkeypatch: pytest.MonkeyP
         make = pb.InteractRequest(make=pb.MakeRequest(env_id="x" * 1001))
         answer = link.exchange(make, 10.0)
     assert answer.response.error.code == grpc.StatusCode.RESOURCE_EXHAUSTED.value[0]
+
+
+def test_a_certificate_is_made_without_a_word(capfd: pytest.CaptureFixture[str]) -> None:
+    with loopback_certificate():
+        assert capfd.readouterr() == ("", "")

@@ -53,11 +53,18 @@ class _Literal(TyperCommand):
             each.help = _TAG.sub(r"\\\1", each.help or "")
 
 
-#: Commands by their own names, with nothing to add, in the order of the help.
-_PLAIN: tuple[Callable[..., None], ...] = (
-    *(bench, check, info, doctor, health, sessions, watch, drain, top),
-    *(conformance, conformance_client, export, replay, certs, token),
-)
+#: Commands, in the order of the help, under the title of the panel that shows them.
+_PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Serve": (serve, gateway, dashboard, image),
+    "Drive environments": (run, evaluate_policy, bench),
+    "Look at servers": (list_environments, health, doctor, sessions, top, watch, drain),
+    "Write environments, servers and clients": (info, check, conformance, conformance_client),
+    "Recordings": (export, replay),
+    "Access": (certs, token),
+}
+#: Names of commands whose functions have others.
+_NAMES = {list_environments: "list", evaluate_policy: "eval"}
+_EPILOGS = {serve: EPILOG, gateway: EPILOG}
 
 app = typer.Typer(
     name="envwire",
@@ -66,18 +73,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command(epilog=EPILOG)(serve)
-app.command("list")(list_environments)
-app.command()(run)
-app.command("eval")(evaluate_policy)
-for command in _PLAIN:
-    app.command()(command)
-app.command(epilog=EPILOG)(gateway)
-app.command()(dashboard)
-app.command()(image)
-app.add_typer(farm, name="farm")
-for each in (*app.registered_commands, *farm.registered_commands):
-    each.cls = _Literal
+for panel, commands in _PANELS.items():
+    for each in commands:
+        add = app.command(
+            _NAMES.get(each), cls=_Literal, epilog=_EPILOGS.get(each), rich_help_panel=panel
+        )
+        add(each)
+app.add_typer(farm, name="farm", rich_help_panel="Serve")
+for registered in farm.registered_commands:
+    registered.cls = _Literal
 
 
 def _show_version(wanted: bool) -> None:

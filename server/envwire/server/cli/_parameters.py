@@ -160,6 +160,7 @@ MaxSteps = Annotated[int, typer.Option(min=1, help="Steps after which an episode
 Wrappers = Annotated[
     list[str] | None,
     typer.Option(
+        metavar="NAME",
         help="Wrapper on the server, innermost first: NAME, or NAME={JSON arguments}; may be repeated.",
         callback=checked(_check_wrappers),
     ),

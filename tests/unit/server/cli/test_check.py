@@ -18,6 +18,7 @@ def test_advice_has_no_colours_of_a_terminal() -> None:
     assert "minimum value is -infinity" in advice
     assert "\x1b" not in advice
     assert "WARN" not in advice
+    assert ".;" not in advice
 
 
 def test_nobody_there_is_one_line() -> None:

@@ -41,3 +41,9 @@ def test_brackets_are_shown(path: tuple[str, ...]) -> None:
 
 def test_the_extras_are_among_them() -> None:
     assert {"'envwire[otel]'.", "'envwire[dashboard]'."} <= set(written(COMMANDS[("serve",)]))
+
+
+def test_commands_are_shown_by_what_they_are_for() -> None:
+    shown = CliRunner().invoke(app, ["--help"]).stdout
+    assert "Look at servers" in shown
+    assert "─ Commands ─" not in shown

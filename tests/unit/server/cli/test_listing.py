@@ -7,7 +7,8 @@ import io
 from rich.console import Console
 from rich.table import Table
 
-from envwire.server.cli._inspect.listing import print_whole
+from envwire.server.cli._inspect.farm_status import COLUMNS
+from envwire.server.cli._inspect.listing import print_whole, table_of
 
 
 def test_a_narrow_terminal_cuts_no_cell() -> None:
@@ -19,3 +20,11 @@ def test_a_narrow_terminal_cuts_no_cell() -> None:
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert all(cell in shown for cell in cells)
     assert "…" not in shown
+
+
+def test_the_servers_of_a_farm_fit_into_80_columns() -> None:
+    cells = ("127.0.0.1:33761", "free", "0", "64", "1", "0.6 s", "0.1.0", "zone=a")
+    console = Console(file=io.StringIO(), width=80)
+    console.print(table_of(COLUMNS, [cells]))
+    _, row = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert row.split() == " ".join(cells).split()

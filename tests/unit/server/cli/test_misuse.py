@@ -97,6 +97,16 @@ def test_a_server_whose_output_nobody_reads_says_so() -> None:
     assert re.fullmatch(r"envwire gateway: nobody reads that 127.0.0.1:\d+ is ready: .*", line)
 
 
+def test_a_bar_is_gone_before_an_error_is_printed() -> None:
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "envwire.server", "bench", NOBODY]
+    subprocess.run(command, stdout=theirs, stderr=theirs, env={"TERM": "xterm"}, check=False)
+    os.close(theirs)
+    *_, shown = os.read(ours, 2**16).split(b"\x1b[2K")
+    os.close(ours)
+    assert shown.startswith(b"envwire bench: nothing listens")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -63,7 +63,7 @@ def _api(subject: Subject) -> str:
 
 def _plain(warning: object) -> str:
     """Returns the first line of a warning, without the colours and the level that Gymnasium writes into it."""
-    return _MARKUP.sub("", str(warning).partition("\n")[0])
+    return _MARKUP.sub("", str(warning).partition("\n")[0]).rstrip(".")
 
 
 def _spaces(subject: Subject) -> str:

@@ -46,15 +46,18 @@ def bench(
     from envwire.server.cli._failures import fail, of_the_server
 
     timings: dict[str, Timing | Exception] = {}
-    with Progress(transient=True, disable=not sys.stdout.isatty()) as progress:
-        for name in _names(transports):
-            advance = partial(progress.advance, progress.add_task(name, total=steps))
-            try:
-                timings[name] = _measure(target, env_id, name, steps, advance)
-            except Exception as error:
-                if of_the_server(error):
-                    fail("bench", error)
-                timings[name] = error
+    try:
+        with Progress(transient=True, disable=not sys.stdout.isatty()) as progress:
+            for name in _names(transports):
+                advance = partial(progress.advance, progress.add_task(name, total=steps))
+                try:
+                    timings[name] = _measure(target, env_id, name, steps, advance)
+                except Exception as error:
+                    if of_the_server(error):
+                        raise
+                    timings[name] = error
+    except Exception as error:
+        fail("bench", error)
     _show(env_id, timings)
     if all(isinstance(timing, Exception) for timing in timings.values()):
         raise typer.Exit(1)

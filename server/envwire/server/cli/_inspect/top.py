@@ -81,9 +81,8 @@ def _picture(ask: _Ask) -> RenderableType:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], summary: str) -> RenderableType:
-    from rich.table import Table
+    from envwire.server.cli._inspect.listing import table_of
 
-    table = Table(*columns, caption=summary, caption_justify="left")
-    for row in rows[:_MAX_ROWS]:
-        table.add_row(*row)
+    table = table_of(columns, rows[:_MAX_ROWS])
+    table.caption, table.caption_justify = summary, "left"
     return table

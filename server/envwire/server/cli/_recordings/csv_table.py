@@ -14,6 +14,7 @@ import numpy.typing as npt
 from envwire.server._recording.episode import Episode
 from envwire.server._recording.episodes import episodes
 from envwire.server._recording.reader import RecordedSession
+from envwire.server.cli._recordings.progress import tracked
 
 _COLUMNS = (
     *("recording", "member", "episode", "step", "time", "seed", "action", "reward"),
@@ -36,7 +37,7 @@ def write_csv(recordings: list[RecordedSession], path: Path) -> str:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(_COLUMNS)
-        for recording in recordings:
+        for recording in tracked(recordings, "recordings"):
             for number, episode in enumerate(episodes(recording, envwire_family())):
                 for row in _rows(episode):
                     writer.writerow((recording.path.stem, episode.member, number, *row))

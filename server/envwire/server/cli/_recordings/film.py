@@ -21,6 +21,7 @@ from envwire.client._errors.faults import checked
 from envwire.codec import decode_mapping, decode_value, envwire_family
 from envwire.server._recording.reader import RecordedSession, RecordingError
 from envwire.server.cli._recordings.differences import difference
+from envwire.server.cli._recordings.progress import tracked
 from envwire.server.cli._recordings.replayer import replaying, requests
 from envwire.v1 import environment_pb2 as pb
 
@@ -64,7 +65,8 @@ def write_film(
     if first is None:
         raise RecordingError(f"{recording.path} shows nothing: there is neither a frame nor a step")
     with contextlib.closing(frames):
-        return f"{_WRITERS[form](itertools.chain([first], frames), path, _fps(recording))} frames"
+        shown = tracked(itertools.chain([first], frames), "frames")
+        return f"{_WRITERS[form](iter(shown), path, _fps(recording))} frames"
 
 
 def _fps(recording: RecordedSession) -> float:

@@ -12,6 +12,7 @@ from envwire.codec import decode_env_spec, decode_space, gymnasium_family
 from envwire.server._recording.episode import Episode
 from envwire.server._recording.episodes import episodes
 from envwire.server._recording.reader import RecordedSession, RecordingError
+from envwire.server.cli._recordings.progress import tracked
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import spaces_pb2
 
@@ -29,7 +30,7 @@ def write_minari(recordings: list[RecordedSession], name: str) -> str:
     made = _same(recordings)
     dataset: Any = None
     kept = left = steps = 0
-    for recording in recordings:
+    for recording in tracked(recordings, "recordings"):
         found = list(episodes(recording, gymnasium_family()))
         whole = [episode for episode in found if episode.ended]
         left += len(found) - len(whole)

@@ -1,0 +1,16 @@
+"""The progress bar of exports, which only terminals show."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TypeVar
+
+_T = TypeVar("_T")
+
+
+def tracked(items: Iterable[_T], what: str) -> Iterable[_T]:
+    """Yields items, with a progress bar that is gone in the end; `what` is its title."""
+    from rich.progress import track
+
+    return track(items, what, transient=True, disable=not sys.stdout.isatty())
