@@ -17,9 +17,13 @@ class Story {
   now = 100;
   readonly session = new ClientSession(30, () => this.now);
 
-  constructor() {
+  constructor(capabilities: string[] = []) {
     this.session.makeRequest(create(MakeRequestSchema, { envId: "X-v0" }));
-    const made = create(MakeResponseSchema, { sessionId: "s", lease: { seconds: BigInt(LEASE) } });
+    const made = create(MakeResponseSchema, {
+      sessionId: "s",
+      lease: { seconds: BigInt(LEASE) },
+      capabilities,
+    });
     this.session.receive({ kind: "make", body: toBinary(MakeResponseSchema, made) });
   }
 
@@ -78,6 +82,15 @@ test("where nobody listens any more it is repeated for two seconds", () => {
   story.now += 2.1;
   story.session.repeat();
   assert.equal(story.session.connectionLost(new ConnectionError("dial", true, false)).type, "givenUp");
+});
+
+test("behind a gateway that is away it is repeated until the lease is over", () => {
+  const story = new Story(["relayed"]);
+  story.step();
+  story.cut();
+  story.now += LEASE - 0.1;
+  story.session.repeat();
+  assert.equal(story.session.connectionLost(new ConnectionError("dial", true, false)).type, "retryAfter");
 });
 
 test("a request that nobody waited for is repeated before the next one", () => {

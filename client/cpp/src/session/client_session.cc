@@ -3,6 +3,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
+#include <algorithm>
 #include <random>
 
 namespace envwire::internal {
@@ -87,6 +88,9 @@ void ClientSession::TakeMade(const v1::MakeResponse& made) {
   state_ = Moved(state_, Move::kMade);
   retries_.Forget();
   retries_.lease = ToSeconds(made.lease());
+  // A gateway that is gone says nothing of the session behind it.
+  const auto& able = made.capabilities();
+  if (std::find(able.begin(), able.end(), "relayed") != able.end()) retries_.refused_span = retries_.lease;
   header_ = HeaderField(made.session_id(), made.secret());
   if (!own_timeout_) {
     const Seconds step = ToSeconds(made.step_timeout());

@@ -9,8 +9,6 @@ constexpr Seconds kFirstPause{0.02};
 constexpr Seconds kLongestPause{1.0};
 // However long it has tried, it sleeps through no more than this part of a lease.
 constexpr double kPartOfLease = 0.25;
-// Where nobody listens any more no session lives on; this is for a server that is just coming back.
-constexpr Seconds kRefused{2.0};
 // For how long a Make is repeated after its connection broke, while somebody listens there.
 constexpr Seconds kMake{2.0};
 
@@ -39,7 +37,7 @@ void RetrySchedule::Answered() {
 
 Seconds RetrySchedule::Span(bool refused, bool connected) const {
   if (lease.count() <= 0) return connected && !refused ? kMake : Seconds(0);
-  return refused ? std::min(lease, kRefused) : lease;
+  return refused ? std::min(lease, refused_span) : lease;
 }
 
 }  // namespace envwire::internal

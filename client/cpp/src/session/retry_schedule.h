@@ -16,7 +16,9 @@ using Seconds = std::chrono::duration<double>;
 // The schedule of one session's retries. It is told the time and has no clock of its own.
 class RetrySchedule {
  public:
-  Seconds lease{0};              // how long the session outlives a connection; 0 until it is made
+  Seconds lease{0};  // how long the session outlives a connection; 0 until it is made
+  // How long it is tried where nobody listens: no session lives on there, but a server may be coming back.
+  Seconds refused_span{2};
   Clock::time_point deadline{};  // when the time of the present request is up
   int resumed = 0;               // how often a request was answered after its connection broke
 

@@ -132,6 +132,8 @@ export class ClientSession {
     this.state = moved(this.state, "MADE");
     this.#retries.forgetCut();
     this.#retries.lease = seconds(made.lease);
+    // A gateway that is gone says nothing of the session behind it.
+    if (made.capabilities.includes("relayed")) this.#retries.refusedSpan = this.#retries.lease;
     this.header = headerField(made.sessionId, made.secret);
     if (!this.#ownTimeout) this.#timeout = (seconds(made.stepTimeout) || MAKE_SECONDS) + SLACK_SECONDS;
     return { type: "answered", result: made };

@@ -19,6 +19,8 @@ const MAKE_SECONDS = 2;
 export class RetrySchedule {
   /** How long the session outlives a connection; 0 until it is made. */
   lease = 0;
+  /** How long it is tried where nobody listens. */
+  refusedSpan = REFUSED_SECONDS;
   /** When the time of the present request is up. */
   deadline = 0;
   /** How often a request was answered after its connection broke. */
@@ -62,6 +64,6 @@ export class RetrySchedule {
 
   #span(refused: boolean, connected: boolean): number {
     if (!this.lease) return connected && !refused ? MAKE_SECONDS : 0;
-    return refused ? Math.min(this.lease, REFUSED_SECONDS) : this.lease;
+    return refused ? Math.min(this.lease, this.refusedSpan) : this.lease;
   }
 }

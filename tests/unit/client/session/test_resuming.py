@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -183,15 +184,17 @@ def test_a_make_is_not_repeated_where_no_server_was(
     assert len(line.begun) == 1
 
 
-@pytest.mark.parametrize(("elsewhere", "told"), [(None, "2 s"), (0.2, "0.2 s, then elsewhere")])
+@pytest.mark.parametrize(
+    ("span", "told"), [(None, "2 s"), (math.inf, "10 s"), (0.2, "0.2 s, then elsewhere")]
+)
 def test_what_happens_next_is_told_where_connections_are_refused(
-    clock: Clock, caplog: pytest.LogCaptureFixture, elsewhere: float | None, told: str
+    clock: Clock, caplog: pytest.LogCaptureFixture, span: float | None, told: str
 ) -> None:
     refused = driver(clock, Line(clock, (0.0, "refused")))
-    refused.session.retries.refused_span = elsewhere
+    refused.session.retries.refused_span = span
     with pytest.raises(ServerUnavailableError) as caught:
         _whole(refused)
     [text] = [each for each in caplog.messages if each.startswith("x: ")]
     assert text == f"x: cut; trying again for up to {told}"
-    assert ("on_lost='replay'" in str(caught.value)) is (elsewhere is None)
-    assert ("another server can make it" in str(caught.value)) is (elsewhere is not None)
+    assert ("on_lost='replay'" in str(caught.value)) is (span != 0.2)
+    assert ("another server can make it" in str(caught.value)) is (span == 0.2)

@@ -154,8 +154,7 @@ class Departures:
             target: Its server.
             operation: The request.
         """
-        has_others = session.retries.refused_span is not None
-        if session.pending or not has_others or not self._strategy.moves:
+        if session.pending or not session.retries.elsewhere or not self._strategy.moves:
             return None
         if self._departure is None:
             if time.monotonic() >= self._not_before:

@@ -50,7 +50,7 @@ class Outage:
         if self._failures > 1 and self._logged is not failure.refused:
             self._logged = failure.refused
             seconds = f"{left:.0f}" if left >= 1.0 else f"{left:.1g}"
-            then = "" if self._session.retries.refused_span is None else ", then elsewhere"
+            then = ", then elsewhere" if self._session.retries.elsewhere else ""
             text = f"%s: %s; trying again for up to %s s{then}"
             _log.warning(text, self._session.label, failure, seconds)
 
@@ -60,7 +60,7 @@ class Outage:
         if not lease or failure.silent or not self._failures:
             return failure
         if failure.refused:
-            others = session.retries.refused_span is not None
+            others = session.retries.elsewhere
             return server_gone(session.label, session.outage, failure, others=others)
         return server_unreachable(session.label, session.outage, lease, failure)
 

@@ -8,6 +8,8 @@ request id, but only for a short time, because another server can make the sessi
 
 from __future__ import annotations
 
+import math
+
 _FIRST_PAUSE, _MAX_PAUSE = 0.02, 1.0
 #: The pause between attempts is at most this fraction of the lease.
 _PART_OF_LEASE = 0.25
@@ -25,7 +27,8 @@ class RetrySchedule:
         deadline: The time at which the current request times out.
         late: Whether the connection of the current request broke.
         cut_at: The time at which it first broke.
-        refused_span: Seconds to retry while connections are refused, if there are other servers; else None.
+        refused_span: Seconds to retry while connections are refused: few if there are other servers, any number at a
+            gateway that relays; None for the usual ones.
         left: Seconds for which attempts continue if they keep failing like the last one.
         resumed: How many requests were answered after their connection broke.
     """
@@ -72,6 +75,11 @@ class RetrySchedule:
     def forget_cut(self) -> None:
         """Ends the retries of a request that was given up."""
         self.late = False
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether there are other servers to go on at."""
+        return self.refused_span not in {None, math.inf}
 
     def _span(self, refused: bool, connected: bool) -> float:
         """Returns the seconds after a cut during which retries make sense."""

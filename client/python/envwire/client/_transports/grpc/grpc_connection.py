@@ -47,6 +47,8 @@ _NOT_THERE = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EX
 
 _OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
+    # A gateway that was away for 12 s was found 3 s after it was back, without this bound.
+    ("grpc.max_reconnect_backoff_ms", 1000),
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     # One connection per environment, so that a large message of one does not delay the steps of another.
