@@ -5,16 +5,37 @@ This is the only part of the server that uses the client.
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import sys
 
 
 def main() -> None:
     """Runs the command line."""
+    _open_closed()
     for stream in (sys.stdout, sys.stderr):
         # In a locale without UTF-8, what it cannot show is a question mark, instead of the end of the command.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    try:
+        _run()
+    except KeyboardInterrupt:  # while it starts; later, typer does the same
+        sys.exit(130)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        sys.exit(f"envwire: no room for what it writes: {error}")
+
+
+def _open_closed() -> None:
+    """Opens what `>&-` closed to nowhere: the number of standard output would be given to a connection."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(number)
+
+
+def _run() -> None:
     try:
         from envwire.server.cli._app import app
     except ModuleNotFoundError as error:
