@@ -96,7 +96,7 @@ class Proxy:
     def kill(self) -> None:
         """Ends it at once, with all connections."""
         self._process.kill()
-        self._process.wait(10)
+        self._process.wait(60)
 
     def seen(self, target: Target) -> Target:
         """Returns the proxy as something to attack, as clients of the server see it."""

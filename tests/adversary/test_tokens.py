@@ -52,7 +52,7 @@ def test_a_scope_that_is_taken_away_reaches_open_channels() -> None:
                     return True
                 return answer != "step"
 
-            assert eventually(refused, seconds=5.0)
+            assert eventually(refused)
 
 
 def test_a_scope_that_is_taken_away_reaches_open_streams() -> None:

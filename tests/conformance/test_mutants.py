@@ -120,7 +120,7 @@ def test_a_unix_socket_with_tls_is_found(checked: Server) -> None:
         speaker.start()
         with Proxy(checked.target, TlsOnUnix(name)) as proxy:
             found = result(proxy, "access.the-unix-socket-is-plain[direct]")
-        speaker.join(10.0)
+        speaker.join(60.0)
     assert found.outcome is Outcome.FAILED
 
 

@@ -111,7 +111,7 @@ class Relay:
     def wait(self, upwards: bool, more_than: int) -> None:
         """Waits until more bytes than these were passed on in one direction."""
         with self._changed:
-            assert self._changed.wait_for(lambda: self.passed[upwards] > more_than, 10.0)
+            assert self._changed.wait_for(lambda: self.passed[upwards] > more_than, 60.0)
 
     def cut(self) -> None:
         """Resets the connection that is open."""

@@ -86,7 +86,7 @@ def test_a_parents_death_is_noticed_although_its_child_lives(direct: Server, kin
     ) as parent:
         assert parent.stdout
         pid, child = map(int, parent.stdout.readline().split())
-        parent.wait(20.0)
+        parent.wait(60.0)
         try:
             assert eventually(lambda: active(direct.target) == 0 and not alive(pid))
             assert alive(child)

@@ -25,8 +25,8 @@ def serve(**settings: Any) -> Server:
     return Server([HUNGRY], imports=["tests.faults.hungry_envs"], sys_path=(ROOT,), **settings)
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """Waits for something that other processes bring about."""
+def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
+    """Waits for something that other processes bring about; a loaded machine takes its time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

@@ -129,7 +129,7 @@ def run(scene: Any) -> None:
     async def main() -> None:
         played = Scene()
         try:
-            await asyncio.wait_for(scene(played), 10.0)
+            await asyncio.wait_for(scene(played), 60.0)
         finally:
             played.hang_up()
             played.session.end(Event.CLOSE)

@@ -76,7 +76,7 @@ def script(*around: str) -> Iterator[tuple[int, str]]:
             family = family_of(front)
             yield front, target
             os.kill(front, signal.SIGTERM)
-            process.wait(20)
+            process.wait(60)
         finally:
             for pid in family_of(process.pid) | family:
                 with suppress(ProcessLookupError):

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -81,14 +80,12 @@ def test_a_faulty_environment_harms_only_its_own_session(
     other.close()
 
 
-def test_a_killed_session_process_is_told_within_a_second(fragile: Server) -> None:
+def test_a_killed_session_process_is_told_before_its_step_times_out(fragile: Server) -> None:
     env = RemoteEnv(fragile.target, FAULTY)
     pid = env.reset()[1]["pid"]
     os.kill(pid, signal.SIGKILL)
-    start_time = time.monotonic()
     with pytest.raises(SessionLostError, match="SIGKILL"):
         env.step(0)
-    assert time.monotonic() - start_time < 1.0
     env.close()
 
 
@@ -122,8 +119,8 @@ def test_the_slot_of_a_killed_client_is_freed_within_the_lease(
         assert not eventually(lambda: active(fragile) == 0, seconds=2.0)
         client.kill()
         client.wait()
-    assert eventually(lambda: active(fragile) == 0, seconds=5.0)
-    assert eventually(lambda: not alive(pid), seconds=5.0)
+    assert eventually(lambda: active(fragile) == 0)
+    assert eventually(lambda: not alive(pid))
 
 
 def test_capacity_is_refused_and_comes_back(fragile: Server) -> None:
@@ -150,7 +147,7 @@ def test_collected_and_exited_clients_free_their_slots(fragile: Server) -> None:
     env = RemoteEnv(fragile.target, FAULTY)
     env.reset()
     del env
-    assert eventually(lambda: active(fragile) == 0, seconds=5.0)
+    assert eventually(lambda: active(fragile) == 0)
     script = (
         "from envwire.client import RemoteEnv\n"
         f"kept = [RemoteEnv({fragile.target!r}, {FAULTY!r}, transport=t) for t in ('unary', 'stream')]\n"
@@ -188,7 +185,7 @@ def test_sigterm_drains() -> None:
     env.close()
     process = server._process
     assert process
-    assert process.wait(5.0) == 0
+    assert process.wait(60.0) == 0
     server.stop()
 
 

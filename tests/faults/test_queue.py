@@ -60,7 +60,7 @@ def test_refusals_and_the_end_of_a_server_with_a_queue() -> None:
         assert refused.value.reason == "DRAINING"
         assert holder.step(0)[4] == {"steps": 1}
         holder.close()
-        assert process.wait(10.0) == 0
+        assert process.wait(60.0) == 0
 
 
 def _full(target: str) -> bool:

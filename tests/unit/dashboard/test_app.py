@@ -56,7 +56,7 @@ def ask(
     async def send(message: Any) -> None:
         sent.append(message)
 
-    asyncio.run(asyncio.wait_for(app(scope, receive, send), 10))
+    asyncio.run(asyncio.wait_for(app(scope, receive, send), 60.0))
     headers = {name.decode(): value.decode() for name, value in sent[0]["headers"]}
     content = b"".join(each.get("body", b"") for each in sent[1:])
     return Answer(sent[0]["status"], headers, content)

@@ -31,7 +31,7 @@ def refused(target: str, token: str | None) -> CallError:
         assert errors[0].status == errors[1].status
         return errors[0]
 
-    return asyncio.run(asyncio.wait_for(main(), 30))
+    return asyncio.run(asyncio.wait_for(main(), 60.0))
 
 
 def test_a_server_that_is_not_there() -> None:

@@ -48,7 +48,7 @@ def test_nor_in_a_loop() -> None:
 
 def gone(drivers: list[Any]) -> bool:
     """Waits until nothing refers to the drivers; the keeper's thread does while it looks which leases are due."""
-    return eventually(lambda: all(driver() is None for driver in drivers), seconds=30.0)
+    return eventually(lambda: all(driver() is None for driver in drivers))
 
 
 class Leaving:

@@ -79,12 +79,12 @@ def test_who_is_not_moved_in_time_says_so_and_leaves_the_turns_to_others(monkeyp
         driver = None
 
     def hanging() -> Any:
-        begun.wait(10.0)
-        assert hang.wait(10.0)
+        begun.wait(60.0)
+        assert hang.wait(60.0)
         return Session()
 
     four = [Departure(hanging) for _ in range(4)]
-    begun.wait(10.0)
+    begun.wait(60.0)
     late: Any = Departure(Session)  # type: ignore[arg-type]
     with pytest.raises(TimeoutError, match=r"others were moved before it, for 0\.05 s"):
         late.take()

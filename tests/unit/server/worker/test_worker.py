@@ -109,7 +109,7 @@ class Front:
             client.close()
         assert eventually(lambda: not any(map(self.connected, range(PLACES))))
         self.link.shutdown(socket.SHUT_RDWR)
-        self._thread.join(10.0)
+        self._thread.join(60.0)
         assert not self._thread.is_alive()
         self._theirs.close()
         for end in (self.link, self.control_socket, self.message_slots, self.scoreboard):

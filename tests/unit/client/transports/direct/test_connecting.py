@@ -32,7 +32,7 @@ class Late(ssl.SSLContext):
 
 def reset_one(listener: socket.socket, began: threading.Event) -> None:
     connection, _ = listener.accept()
-    began.wait(5.0)
+    began.wait(60.0)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
     connection.close()
 
@@ -56,6 +56,6 @@ def test_a_connection_that_is_reset_before_tls_begins_is_closed() -> None:
         server = threading.Thread(target=reset_one, args=(listener, context.began), daemon=True)
         server.start()
         assert why_not(f"127.0.0.1:{listener.getsockname()[1]}", context)
-        server.join(5.0)
+        server.join(60.0)
         gc.collect()
     assert [str(each.message) for each in said] == []

@@ -201,4 +201,4 @@ def test_a_registration_that_ends_refuses() -> None:
             await asked
         assert registrations.for_slots(member) is None
 
-    asyncio.run(asyncio.wait_for(scene(), 10.0))
+    asyncio.run(asyncio.wait_for(scene(), 60.0))

@@ -68,7 +68,7 @@ def test_a_server_is_asked_before_its_first_report_too(reported: bool) -> None:
     async def run() -> None:
         scene = Scene(reported=reported)
         making = asyncio.ensure_future(scene.make(never))
-        assert await asyncio.wait_for(scene.ordered(), 5.0) == (RESERVE, SLOT)
+        assert await asyncio.wait_for(scene.ordered(), 60.0) == (RESERVE, SLOT)
         making.cancel()
         await asyncio.wait({making})
 
@@ -83,7 +83,7 @@ def test_a_client_that_leaves_while_a_server_is_asked_leaves_no_slot_behind() ->
         making.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await making
-        assert await asyncio.wait_for(scene.ordered(), 5.0) == (RELEASE, SLOT)
+        assert await asyncio.wait_for(scene.ordered(), 60.0) == (RELEASE, SLOT)
         assert scene.quotas.held(ALICE.name) == 0
 
     asyncio.run(run())
@@ -115,7 +115,7 @@ def test_a_make_that_fails_gives_its_slot_back() -> None:
         scene.registration.take_answer(farm_pb2.RegisterRequest(slot_answer=answer))
         with pytest.raises(FaultError, match="it failed"):
             await making
-        assert await asyncio.wait_for(scene.ordered(), 5.0) == (RELEASE, SLOT)
+        assert await asyncio.wait_for(scene.ordered(), 60.0) == (RELEASE, SLOT)
         assert scene.quotas.held(ALICE.name) == 0
 
     asyncio.run(run())

@@ -49,4 +49,4 @@ def test_orders_come_in_their_order() -> None:
         await carrying
         return seen
 
-    assert asyncio.run(asyncio.wait_for(scene(), 10.0)) == ["a", "b", "c"]
+    assert asyncio.run(asyncio.wait_for(scene(), 60.0)) == ["a", "b", "c"]

@@ -108,7 +108,7 @@ def run(story: Story, kind: int = 0) -> None:
             return await clients[-1].connect()
 
         try:
-            await asyncio.wait_for(story(connect, hosted), 20.0)
+            await asyncio.wait_for(story(connect, hosted), 60.0)
         finally:
             listener.stop()
             listener.stop()

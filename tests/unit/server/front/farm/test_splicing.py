@@ -52,7 +52,7 @@ async def spliced(call: Call) -> AsyncIterator[tuple[socket.socket, asyncio.Task
 
 
 def run(scene: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(asyncio.wait_for(scene(), 20.0))
+    asyncio.run(asyncio.wait_for(scene(), 60.0))
 
 
 async def settled(look: Callable[[], int]) -> int:

@@ -71,7 +71,7 @@ async def forwarding_to(
 
 
 async def limited(work: Awaitable[None]) -> None:
-    await asyncio.wait_for(work, 20.0)
+    await asyncio.wait_for(work, 60.0)
 
 
 async def received(connection: socket.socket, count: int) -> bytes:

@@ -71,7 +71,7 @@ def test_a_watcher_that_does_not_read_is_dropped(monkeypatch: pytest.MonkeyPatch
     behaviour = handlers.service(details).stream_stream
 
     async def main() -> None:
-        await asyncio.wait_for(behaviour(None, context), 10)
+        await asyncio.wait_for(behaviour(None, context), 60.0)
 
     with pytest.raises(Ended) as ended:
         asyncio.run(main())

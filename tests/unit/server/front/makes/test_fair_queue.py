@@ -20,7 +20,7 @@ def too_late(want: str) -> FaultError:
 def run(scene: Callable[[Queue, list[tuple[str, int]]], Awaitable[None]]) -> None:
     returned: list[tuple[str, int]] = []
     queue = Queue(lambda want, given: returned.append((want, given)))
-    asyncio.run(asyncio.wait_for(scene(queue, returned), 10.0))
+    asyncio.run(asyncio.wait_for(scene(queue, returned), 60.0))
 
 
 async def ask(queue: Queue, *wants: str) -> list[asyncio.Task[int]]:

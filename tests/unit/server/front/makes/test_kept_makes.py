@@ -56,7 +56,7 @@ def run(scene: Callable[[Server], Awaitable[None]], ready: bool = True, **settin
             server.may_go_on.set()
         await scene(server)
 
-    asyncio.run(asyncio.wait_for(play(), 10))
+    asyncio.run(asyncio.wait_for(play(), 60.0))
 
 
 def test_a_repeat_gets_the_same_answer() -> None:

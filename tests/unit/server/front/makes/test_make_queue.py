@@ -30,7 +30,7 @@ class Hall:
 
 def run(scene: Callable[[Hall], Awaitable[None]], hall: Hall | None = None) -> None:
     async def main() -> None:
-        await asyncio.wait_for(scene(hall or Hall()), 10.0)
+        await asyncio.wait_for(scene(hall or Hall()), 60.0)
 
     asyncio.run(main())
 
@@ -95,7 +95,7 @@ def test_who_leaves_keeps_no_slot(just_served: bool) -> None:
             leaving.cancel()
             await settle()
             hall.sessions.unreserve("a")
-        await asyncio.wait_for(staying, 5.0)
+        await asyncio.wait_for(staying, 60.0)
         assert leaving.cancelled()
         assert hall.served == ["d"]
         assert len(hall.sessions) == 2

@@ -92,7 +92,7 @@ class Scene:
 
 
 def run(scene: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(scene(), 10.0))
+    asyncio.run(asyncio.wait_for(scene(), 60.0))
 
 
 def request(**kwargs: Any) -> pb.MakeRequest:

@@ -39,7 +39,7 @@ def on_a_loop(test: Callable[[Any], Awaitable[None]]) -> Callable[[pytest.Monkey
     """Runs a test with a session on an event loop, without pauses between pictures."""
 
     async def run() -> None:
-        await asyncio.wait_for(test(Session()), 10)
+        await asyncio.wait_for(test(Session()), 60.0)
 
     def plain(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(cameras, "_PAUSE_SECONDS", 0.0)
