@@ -158,7 +158,7 @@ class Session:
             return
         heard = len(self.warnings.given)
         ended = self._notes.settle()
-        del self.warnings.given[heard:]  # of adding up rewards
+        del self.warnings.given[heard:]  # of adding up rewards; `catch_warnings` takes 8 us
         if ended and self.counts is not None:
             self.counts.add_episodes(ended)
 
