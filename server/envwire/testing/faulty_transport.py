@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
+from functools import partial
 
 from envwire.client import ServerUnavailableError, Transport
 from envwire.wire.frames import Reply
@@ -59,11 +60,7 @@ class FaultyTransport:
 
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Sends a request; `receive` reports its reply or fault (see `Transport.send`)."""
-
-        def receive() -> Reply:
-            return self.exchange(request, timeout, header)
-
-        self._received = receive
+        self._received = partial(self.exchange, request, timeout, header)
 
     def receive(self) -> Reply:
         """Returns the reply to the last `send` (see `Transport.receive`)."""

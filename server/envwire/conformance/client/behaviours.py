@@ -10,12 +10,11 @@ from google.protobuf.duration_pb2 import Duration
 
 from envwire.codec import FaultError, Reason, encode_fault
 from envwire.conformance.proxy import Behaviour, CutError, Upstream
+from envwire.conformance.raw.values import UNKNOWN_FIELD
 from envwire.v1 import direct_pb2, status_pb2
 from envwire.v1 import environment_pb2 as pb
 
 _FIRST_AFTER_THE_CUT = 2
-#: A field that no message has: number 1000, a string.
-UNKNOWN_FIELD = b"\xc2\x3e\x03new"
 
 
 class Replaceable(Behaviour):

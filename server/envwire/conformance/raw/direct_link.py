@@ -38,8 +38,8 @@ class DirectLink:
 
     Args:
         access: How the server was reached.
-        made: The answer to `Make`, with addresses and host.
-        address: One of its addresses.
+        host: The host of addresses that name none.
+        address: One of the session's addresses.
         seconds: Longest wait, in seconds.
         trace: Records what is sent and received.
 

@@ -91,9 +91,7 @@ class UnaryLink:
 
     def exchange(self, request: pb.InteractRequest, seconds: float) -> Answer:
         """Sends a request, and waits for its answer."""
-        kind = request.WhichOneof("request") or ""
-        self._grpc.trace.sent(self.name, request)
-        return self.exchange_bytes(kind, getattr(request, kind).SerializeToString(), seconds)
+        return self.await_answer(request.WhichOneof("request") or "", self.begin(request, seconds))
 
     def exchange_bytes(self, kind: str, request: bytes, seconds: float) -> Answer:
         """Sends the bytes of a request of one kind, and waits for its answer."""

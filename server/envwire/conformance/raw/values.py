@@ -11,6 +11,9 @@ from google.protobuf import text_format
 from envwire.v1 import values_pb2 as pb
 from envwire.v1.values_pb2 import Value
 
+#: A field that no message has: number 1000, a string.
+UNKNOWN_FIELD = b"\xc2\x3e\x03new"
+
 
 def integer(number: int) -> Value:
     """Returns a 64-bit integer."""
@@ -65,3 +68,8 @@ def tensor(data_type: Any, shape: Sequence[int], data: bytes, **fields: Any) -> 
 def array(data_type: Any, shape: Sequence[int], data: bytes, **fields: Any) -> Value:
     """Returns an array."""
     return Value(array=tensor(data_type, shape, data, **fields))
+
+
+def counted(size: int) -> bytes:
+    """Returns the elements of an observation of Big."""
+    return (bytes(range(251)) * (size // 251 + 1))[:size]

@@ -170,8 +170,10 @@ class CheckContext:
         self._open.callback(link.close)
         return link
 
-    def connect(self, made: pb.MakeResponse, address: str | None = None) -> DirectLink:
-        """Connects to the direct port of a session, and sends nothing yet.
+    def connect(
+        self, made: pb.MakeResponse, address: str | None = None, *, plain: bool = False
+    ) -> DirectLink:
+        """Connects to the direct port of a session, `plain` without TLS, and sends nothing yet.
 
         Raises:
             SkippedError: The session has no direct channel.
@@ -179,9 +181,8 @@ class CheckContext:
         if not made.direct.addresses:
             raise SkippedError("the session has no direct channel")
         host = made.address.rpartition(":")[0].strip("[]") or self.access.host
-        link = DirectLink(
-            self.access, host, address or self.tcp_address(made), self.seconds, self.trace
-        )
+        access = replace(self.access, ca="", cert="", key="") if plain else self.access
+        link = DirectLink(access, host, address or self.tcp_address(made), self.seconds, self.trace)
         self._open.callback(link.close)
         return link
 
@@ -202,14 +203,6 @@ class CheckContext:
         answer = link.hello(header)
         if not answer.HasField("welcome"):
             raise FailedError(f"a welcome, not {answer.error.message}")
-        return link
-
-    def connect_plain(self, made: pb.MakeResponse) -> DirectLink:
-        """Connects to the TCP port of a session without TLS."""
-        host = made.address.rpartition(":")[0].strip("[]") or self.access.host
-        plain = replace(self.access, ca="", cert="", key="")
-        link = DirectLink(plain, host, self.tcp_address(made), self.seconds, self.trace)
-        self._open.callback(link.close)
         return link
 
     def stranger_stream(self, access: Access) -> StreamLink:

@@ -38,8 +38,7 @@ def a_call_needs_the_token(context: CheckContext, token: str) -> None:
 def a_secret_is_no_token(context: CheckContext) -> None:
     """A request of a session needs the token too; without it, no sequence number is used."""
     session = context.make()
-    reset = session.request("reset")
-    reset.reset.header.CopyFrom(session.header)
+    reset = session.request("reset", header=session.header)
     _asked(context, replace(context.access, token=""), reset).refused(Reason.UNAUTHENTICATED)
     session.reset(1)
 
@@ -88,7 +87,7 @@ def plain_text_is_refused(context: CheckContext) -> None:
 def the_direct_port_speaks_tls(context: CheckContext) -> None:
     """The direct TCP port uses TLS from the first byte, with the same certificates."""
     session = context.start()
-    plain = context.connect_plain(session.made)
+    plain = context.connect(session.made, plain=True)
     plain.send_bytes(b"envwire\x01" + bytes(16))
     expect(not plain.answers_in_frames(), "no frame in plain text")
     session.step(1)

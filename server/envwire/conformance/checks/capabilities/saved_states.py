@@ -57,9 +57,7 @@ def an_unknown_state_is_refused(context: CheckContext, state: int) -> None:
 @check("SAVE-4 SESSION-1", profile="states")
 def a_state_belongs_to_its_session(context: CheckContext) -> None:
     """A saved state cannot be restored in another session."""
-    session, other = context.make(), context.make()
-    session.reset(1)
-    other.reset(1)
+    session, other = context.start(), context.start()
     session.ask("save_state").of("save_state")
     other.ask("restore_state", state=1).refused(Reason.INVALID_VALUE)
 

@@ -9,7 +9,7 @@ from envwire.codec import Reason
 from envwire.conformance.outcomes import SkippedError, expect, expect_equal
 from envwire.conformance.raw import Answer
 from envwire.conformance.raw.direct_link import HEADER, frame
-from envwire.conformance.raw.values import int64s, integer, sequence
+from envwire.conformance.raw.values import counted, int64s, integer, sequence
 from envwire.conformance.suite import CheckContext, cases, check
 from envwire.v1.values_pb2 import Tensor
 
@@ -29,11 +29,6 @@ def elements(answer: Answer, tensor: Tensor) -> bytes:
     expect_equal(offset % 64, 0, "attachment_offset modulo 64")
     expect(offset + count <= len(answer.attachments), "elements inside of the attachments")
     return answer.attachments[offset : offset + count]
-
-
-def counted(size: int) -> bytes:
-    """Returns the content of Big's observation."""
-    return (bytes(range(251)) * (size // 251 + 1))[:size]
 
 
 @cases(_SIZES, "FRAME-1 FRAME-2 FRAME-5 FRAME-6 FRAME-8 FRAME-9", over=_DIRECT)
@@ -124,8 +119,7 @@ def who_does_not_read_loses_the_channel(context: CheckContext) -> None:
 def half_a_frame_does_nothing(context: CheckContext) -> None:
     """A request whose channel ends in the middle of its frame is not served."""
     session = context.start()
-    step = session.request("step")
-    step.step.action.int_value = 1
+    step = session.request("step", action=integer(1))
     whole = frame(step)
     for cut in (1, 15, 16, len(whole) - 1):
         session.direct.send_bytes(whole[:cut])
@@ -138,8 +132,7 @@ def half_a_frame_does_nothing(context: CheckContext) -> None:
 def duplicates_on_the_channel_are_one_step(context: CheckContext) -> None:
     """A step sent three times at once is taken once, and answered three times."""
     session = context.start()
-    step = session.request("step")
-    step.step.action.int_value = 1
+    step = session.request("step", action=integer(1))
     session.direct.send_bytes(frame(step) * 3)
     counts = [int64s(session.direct.receive().of("step").observation) for _ in range(3)]
     expect_equal(counts, [[1, 1]] * 3, "steps and sums")
@@ -149,9 +142,7 @@ def duplicates_on_the_channel_are_one_step(context: CheckContext) -> None:
 def reordered_frames_are_refused(context: CheckContext) -> None:
     """Of two steps in the wrong order, the first to arrive is refused and the other is served."""
     session = context.start()
-    steps = [session.request("step", number) for number in (3, 2)]
-    for step in steps:
-        step.step.action.int_value = 1
+    steps = [session.request("step", number, action=integer(1)) for number in (3, 2)]
     session.direct.send_bytes(b"".join(map(frame, steps)))
     session.direct.receive().refused(Reason.SEQUENCE_GAP)
     answer = session.direct.receive().of("step")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from envwire.codec import Reason
-from envwire.conformance.checks.core.info import UNKNOWN_FIELD
 from envwire.conformance.outcomes import expect, expect_equal
 from envwire.conformance.raw import Answer, DirectLink, Session
 from envwire.conformance.raw.direct_link import HEADER, PREAMBLE, frame
-from envwire.conformance.raw.values import int64s
+from envwire.conformance.raw.values import UNKNOWN_FIELD, int64s, integer
 from envwire.conformance.suite import CheckContext, cases, check
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
@@ -33,8 +32,7 @@ def _made(context: CheckContext) -> tuple[Session, DirectLink]:
 def a_hello_is_welcome(context: CheckContext) -> None:
     """A hello with the session's header opens the channel, and the answer states the largest message."""
     session = context.make()
-    assert isinstance(session.link, DirectLink)  # noqa: S101 - for the type checker
-    expect(session.link.welcome.max_message_bytes > 0, "max_message_bytes above 0")
+    expect(session.direct.welcome.max_message_bytes > 0, "max_message_bytes above 0")
     session.reset(1)
 
 
@@ -69,12 +67,9 @@ def frames_may_arrive_in_pieces(context: CheckContext, size: int) -> None:
 def several_frames_may_arrive_at_once(context: CheckContext) -> None:
     """Requests that arrive together are answered in order."""
     session = context.start()
-    assert isinstance(session.link, DirectLink)  # noqa: S101 - for the type checker
-    steps = [session.request("step", number) for number in range(2, 6)]
-    for step in steps:
-        step.step.action.int_value = 1
-    session.link.send_bytes(b"".join(map(frame, steps)))
-    counts = [int64s(session.link.receive().of("step").observation) for _ in steps]
+    steps = [session.request("step", number, action=integer(1)) for number in range(2, 6)]
+    session.direct.send_bytes(b"".join(map(frame, steps)))
+    counts = [int64s(session.direct.receive().of("step").observation) for _ in steps]
     expect_equal(counts, [[1, 1], [2, 2], [3, 3], [4, 4]], "steps and sums")
 
 
@@ -158,9 +153,7 @@ def unknown_fields_of_a_hello_are_ignored(context: CheckContext) -> None:
 def a_header_is_refused_here(context: CheckContext) -> None:
     """A request with a header is answered with MALFORMED_REQUEST, and uses no number."""
     session = context.start()
-    step = session.request("step")
-    step.step.action.int_value = 1
-    step.step.header.CopyFrom(session.header)
+    step = session.request("step", action=integer(1), header=session.header)
     session.link.exchange(step, context.seconds).refused(Reason.MALFORMED_REQUEST)
     expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the first step")
 
@@ -183,10 +176,9 @@ def other_requests_do_not_go_here(context: CheckContext, kind: str) -> None:
 def what_cannot_be_parsed_is_refused(context: CheckContext) -> None:
     """A frame without a valid request is answered with MALFORMED_REQUEST, and uses no number."""
     session = context.start()
-    assert isinstance(session.link, DirectLink)  # noqa: S101 - for the type checker
     for nonsense in (b"\xff\xff\xff", b"", UNKNOWN_FIELD):
-        session.link.send_bytes(frame(nonsense))
-        session.link.receive().refused(Reason.MALFORMED_REQUEST)
+        session.direct.send_bytes(frame(nonsense))
+        session.direct.receive().refused(Reason.MALFORMED_REQUEST)
     expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the first step")
 
 

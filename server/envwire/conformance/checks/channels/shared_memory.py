@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from envwire.conformance.checks.channels.frames import counted, elements
+from envwire.conformance.checks.channels.frames import elements
 from envwire.conformance.outcomes import FailedError, expect, expect_equal
 from envwire.conformance.raw import Answer, DirectLink, Session
-from envwire.conformance.raw.values import integer
+from envwire.conformance.raw.values import counted, integer
 from envwire.conformance.suite import CheckContext, check
 from envwire.v1 import environment_pb2 as pb
 

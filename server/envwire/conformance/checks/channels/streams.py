@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from envwire.codec import Reason
-from envwire.conformance.checks.core.info import UNKNOWN_FIELD
 from envwire.conformance.outcomes import FailedError, expect, expect_equal
 from envwire.conformance.raw import Session, StreamLink
-from envwire.conformance.raw.values import int64s, integer
+from envwire.conformance.raw.values import UNKNOWN_FIELD, int64s, integer
 from envwire.conformance.suite import CheckContext, check
 from envwire.v1 import environment_pb2 as pb
 
@@ -23,12 +22,9 @@ def _running(context: CheckContext) -> tuple[Session, StreamLink]:
     return session, stream
 
 
-def _shown(session: Session, kind: str, sequence: int, action: int | None = None) -> bytes:
-    request = session.request(kind, sequence)
-    getattr(request, kind).header.CopyFrom(session.header)
-    if action is not None:
-        request.step.action.int_value = action
-    return request.SerializeToString()
+def _step(session: Session, sequence: int) -> bytes:
+    step = session.request("step", sequence, action=integer(1), header=session.header)
+    return step.SerializeToString()
 
 
 @check("METHOD-1 METHOD-2 METHOD-3", over=_STREAM)
@@ -36,7 +32,7 @@ def answers_come_in_order(context: CheckContext) -> None:
     """Ten requests sent at once get one answer each, in order."""
     session, stream = _running(context)
     for number in range(2, 12):
-        stream.send(_shown(session, "step", number, 1))
+        stream.send(_step(session, number))
     counts = [int64s(stream.receive().of("step").observation) for _ in range(10)]
     expect_equal(counts, [[count, count] for count in range(1, 11)], "steps and sums")
 
@@ -76,7 +72,7 @@ def an_empty_request_is_refused(context: CheckContext) -> None:
 def unknown_fields_on_a_stream_are_ignored(context: CheckContext) -> None:
     """An unknown field beside the request is ignored."""
     session, stream = _running(context)
-    stream.send(_shown(session, "step", 2, 1) + UNKNOWN_FIELD)
+    stream.send(_step(session, 2) + UNKNOWN_FIELD)
     expect_equal(int64s(stream.receive().of("step").observation), [1, 1], "the observation")
 
 
@@ -128,7 +124,7 @@ def what_was_sent_is_answered_before_the_end(context: CheckContext) -> None:
     """After the client's half-close the pending answers arrive, then the stream ends with OK."""
     session, stream = _running(context)
     for number in (2, 3):
-        stream.send(_shown(session, "step", number, 1))
+        stream.send(_step(session, number))
     stream.half_close()
     counts = [int64s(stream.receive().of("step").observation) for _ in range(2)]
     expect_equal(counts, [[1, 1], [2, 2]], "steps and sums")
@@ -150,7 +146,7 @@ def duplicates_in_flight_are_one_step(context: CheckContext) -> None:
     """A step sent three times at once is taken once, and answered three times."""
     session, stream = _running(context)
     for _ in range(3):
-        stream.send(_shown(session, "step", 2, 1))
+        stream.send(_step(session, 2))
     counts = [int64s(stream.receive().of("step").observation) for _ in range(3)]
     expect_equal(counts, [[1, 1]] * 3, "steps and sums")
 
@@ -159,7 +155,7 @@ def duplicates_in_flight_are_one_step(context: CheckContext) -> None:
 def reordered_requests_are_refused(context: CheckContext) -> None:
     """Of two steps in the wrong order, the first to arrive is refused and the other is served."""
     session, stream = _running(context)
-    stream.send(_shown(session, "step", 3, 1))
-    stream.send(_shown(session, "step", 2, 1))
+    stream.send(_step(session, 3))
+    stream.send(_step(session, 2))
     stream.receive().refused(Reason.SEQUENCE_GAP)
     expect_equal(int64s(stream.receive().of("step").observation), [1, 1], "steps and sum")

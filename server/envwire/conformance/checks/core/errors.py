@@ -8,7 +8,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from envwire.codec import Reason
 from envwire.conformance.outcomes import SkippedError, expect, expect_equal
-from envwire.conformance.raw.values import entries, integer, text
+from envwire.conformance.raw.values import counted, entries, integer, text
 from envwire.conformance.suite import CheckContext, Level, cases, check
 from envwire.conformance.suite.checks import ALL
 from envwire.v1 import environment_pb2 as pb
@@ -76,9 +76,7 @@ def an_error_fits_into_metadata(context: CheckContext) -> None:
 @check("SESSION-2 END-12 STATE-2 ERROR-4")
 def a_crash_ends_one_session(context: CheckContext) -> None:
     """A session whose process died is answered with SESSION_LOST; other sessions live on."""
-    session, neighbour = context.make("Crash"), context.make()
-    session.reset(1)
-    neighbour.reset(1)
+    session, neighbour = context.start("Crash"), context.start()
     session.ask("step", action=integer(1)).refused(Reason.SESSION_LOST)
     session.ask("reset").refused(Reason.SESSION_LOST)
     neighbour.step(1)
@@ -128,7 +126,7 @@ def a_large_answer_comes_whole(context: CheckContext) -> None:
         raise SkippedError("the server takes no messages of 8 MB")
     tensor = answer.of("step").observation.array
     data = answer.attachments[tensor.attachment_offset :] if answer.attachments else tensor.data
-    expect(bytes(data[:8_000_000]) == (bytes(range(251)) * 31873)[:8_000_000], "its elements")
+    expect(bytes(data[:8_000_000]) == counted(8_000_000), "its elements")
 
 
 @check("LIMIT-1")
@@ -145,8 +143,7 @@ def a_request_that_is_too_large_is_refused(context: CheckContext) -> None:
 def few_requests_of_a_session_may_wait(context: CheckContext) -> None:
     """Of hundreds of calls at once, each is served, or refused for its number; none is lost."""
     session = context.start()
-    step = session.request("step", action=integer(1))
-    step.step.header.CopyFrom(session.header)
+    step = session.request("step", action=integer(1), header=session.header)
     futures = [context.unary.begin(step, context.seconds) for _ in range(200)]
     answers = [context.unary.await_answer("step", future) for future in futures]
     expect(any(answer.kind == "step" for answer in answers), "an answer")

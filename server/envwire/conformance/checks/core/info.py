@@ -5,11 +5,10 @@ from __future__ import annotations
 import grpc
 
 from envwire.conformance.outcomes import FailedError, expect, expect_equal
+from envwire.conformance.raw.values import UNKNOWN_FIELD
 from envwire.conformance.suite import CheckContext, Level, check
 
 _SERVICE = "envwire.v1.EnvironmentService"
-#: A field that no message has: number 1000, a string.
-UNKNOWN_FIELD = b"\xc2\x3e\x03new"
 
 
 @check("LIMIT-1 LIMIT-4 LEASE-2 VECTOR-7", profile="info")

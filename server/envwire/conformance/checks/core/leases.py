@@ -156,8 +156,7 @@ def a_stream_keeps_what_it_made(context: CheckContext) -> None:
 def a_deadline_stops_no_request(context: CheckContext) -> None:
     """A step whose call exceeded its deadline is served once, and repeating it returns the answer."""
     session = context.start("Slow")
-    step = session.request("step", action=Value(float_value=1.0))
-    step.step.header.CopyFrom(session.header)
+    step = session.request("step", action=Value(float_value=1.0), header=session.header)
     hurried = context.unary.exchange(step, 0.2)
     expect(hurried.kind == "error", "no answer within 0.2 s of a step that takes 1 s")
     observation = session.send(step).of("step").observation
@@ -185,8 +184,7 @@ def a_request_has_its_time(context: CheckContext) -> None:
         raise SkippedError(f"step_timeout is {limit:g} s; run the server with one of at most 10 s")
     session.reset(1)
     session.link, before = context.unary, session.link
-    step = session.request("step", action=Value(float_value=limit + 30))
-    step.step.header.CopyFrom(session.header)
+    step = session.request("step", action=Value(float_value=limit + 30), header=session.header)
     context.unary.exchange(step, limit + context.seconds).refused(Reason.STEP_TIMEOUT)
     session.number += 1
     session.ask("reset").refused(Reason.STEP_TIMEOUT)

@@ -6,9 +6,8 @@ import os
 from typing import Any
 
 from envwire.codec import Reason
-from envwire.conformance.checks.core.info import UNKNOWN_FIELD
 from envwire.conformance.outcomes import SkippedError, expect, expect_equal
-from envwire.conformance.raw.values import entries, integer, text
+from envwire.conformance.raw.values import UNKNOWN_FIELD, entries, integer, text
 from envwire.conformance.suite import CheckContext, Level, cases, check
 from envwire.v1 import environment_pb2 as pb
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 
 from envwire.codec import Reason
-from envwire.conformance.checks.core.info import UNKNOWN_FIELD
 from envwire.conformance.outcomes import expect_equal
 from envwire.conformance.raw import DirectLink, Session, StreamLink
-from envwire.conformance.raw.values import int64s, integer
+from envwire.conformance.raw.values import UNKNOWN_FIELD, int64s, integer
 from envwire.conformance.suite import CheckContext, Level, cases, check
 from envwire.conformance.suite.checks import ALL
 from envwire.v1.environment_pb2 import InteractRequest
@@ -150,8 +149,7 @@ def a_unary_request_may_be_repeated_here(context: CheckContext) -> None:
 def a_repetition_waits_for_the_answer(context: CheckContext) -> None:
     """A step sent twice at once is taken once, and answered twice."""
     session = context.start("Slow")
-    step = session.request("step", action=Value(float_value=0.5))
-    step.step.header.CopyFrom(session.header)
+    step = session.request("step", action=Value(float_value=0.5), header=session.header)
     futures = [context.unary.begin(step, context.seconds) for _ in range(2)]
     counts = [context.unary.await_answer("step", one).of("step").observation for one in futures]
     expect_equal(counts, [integer(1)] * 2, "the number of steps, in both answers")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
 
 from envwire.codec import Reason
 from envwire.conformance.outcomes import SkippedError, expect, expect_equal
+from envwire.conformance.raw import Session
 from envwire.conformance.raw.values import dictionary, int64s, integer, parsed, text
 from envwire.conformance.suite import CheckContext, cases, check
 from envwire.conformance.suite.checks import ALL
@@ -142,17 +142,18 @@ def _chunk(*actions: int) -> list[Value]:
     return [integer(action) for action in actions]
 
 
-def _needs_chunks(capabilities: Collection[str]) -> None:
-    if "chunk" not in capabilities:
+def _chunked(context: CheckContext, name: str = "Counter") -> Session:
+    """Starts a session that takes chunks."""
+    session = context.start(name)
+    if "chunk" not in session.made.capabilities:
         raise SkippedError("the session does not name chunk among its capabilities")
+    return session
 
 
 @check("DRIVE-6 DRIVE-7 DRIVE-8 DRIVE-11 DRIVE-12", over=ALL)
 def a_chunk_is_taken_step_by_step(context: CheckContext) -> None:
     """The actions of a chunk are taken in order, under one number."""
-    session = context.make()
-    _needs_chunks(session.made.capabilities)
-    session.reset(1)
+    session = _chunked(context)
     steps = session.ask("step", actions=_chunk(1, 0, 1)).of("step").steps
     found = [int64s(one.observation) for one in steps]
     expect_equal(found, [[1, 1], [2, 1], [3, 2]][: len(found)], "the observations")
@@ -163,9 +164,7 @@ def a_chunk_is_taken_step_by_step(context: CheckContext) -> None:
 @check("DRIVE-10", over=ALL)
 def a_chunk_goes_on_in_another_request(context: CheckContext) -> None:
     """The server takes at least one step of a chunk; the rest can be sent in another request."""
-    session = context.make("Big")
-    _needs_chunks(session.made.capabilities)
-    session.reset(1)
+    session = _chunked(context, "Big")
     left = [500_000 + count for count in range(8)]
     while left:
         steps = session.ask("step", actions=_chunk(*left)).of("step").steps
@@ -178,9 +177,7 @@ def a_chunk_goes_on_in_another_request(context: CheckContext) -> None:
 @check("DRIVE-7")
 def a_chunk_ends_with_its_episode(context: CheckContext) -> None:
     """No action is taken after the step that ends the episode."""
-    session = context.make()
-    _needs_chunks(session.made.capabilities)
-    session.reset(1)
+    session = _chunked(context)
     taken = len(session.ask("step", actions=_chunk(*[0] * 20)).of("step").steps)
     expect(taken <= 10, f"at most 10 steps, not {taken}")
 
@@ -188,9 +185,7 @@ def a_chunk_ends_with_its_episode(context: CheckContext) -> None:
 @check("DRIVE-8 DRIVE-9")
 def a_chunk_ends_where_a_step_fails(context: CheckContext) -> None:
     """The error of a later action is in `error`; the error of the first action is the answer."""
-    session = context.make()
-    _needs_chunks(session.made.capabilities)
-    session.reset(1)
+    session = _chunked(context)
     answer = session.ask("step", actions=_chunk(1, 7, 1)).of("step")
     expect_equal(len(answer.steps), 1, "the number of steps")
     expect(answer.HasField("error"), "the error of the second action")
@@ -200,8 +195,6 @@ def a_chunk_ends_where_a_step_fails(context: CheckContext) -> None:
 @check("DRIVE-6")
 def a_chunk_stands_alone(context: CheckContext) -> None:
     """More than 1,024 actions, or both `action` and `actions`, are answered with INVALID_VALUE."""
-    session = context.make()
-    _needs_chunks(session.made.capabilities)
-    session.reset(1)
+    session = _chunked(context)
     session.ask("step", actions=_chunk(*[0] * 1025)).refused(Reason.INVALID_VALUE)
     session.ask("step", action=integer(0), actions=_chunk(0)).refused(Reason.INVALID_VALUE)
