@@ -18,6 +18,7 @@ from envwire.client._session.client_session import ClientSession
 from envwire.client._session.operations import Close, Replay, Reset, Step
 from envwire.client._session.recording.recording import Recording
 from envwire.client._session.states import TRANSITIONS, Move, ProtocolError, State, moved
+from envwire.client.errors import RemoteError
 from envwire.codec import envwire_family
 from envwire.envs import spaces
 from envwire.v1 import environment_pb2 as pb
@@ -168,3 +169,25 @@ def test_a_session_is_not_asked_before_it_is_made() -> None:
     session = ClientSession(envwire_family(), 1.0)
     with pytest.raises(ProtocolError):
         session.next_request(Step(1))
+
+
+BROKEN = {
+    "no message": b"\x22\x05\x0a",
+    "no value": pb.InteractResponse(step=pb.StepResponse()).SerializeToString(),
+    "an answer to another request": pb.InteractResponse(
+        close=pb.CloseResponse()
+    ).SerializeToString(),
+    "one of two kinds": b"\x22\x00"
+    + pb.InteractResponse(close=pb.CloseResponse()).SerializeToString(),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_an_answer_that_breaks_the_protocol_is_a_remote_error_and_the_session_goes_on(
+    what: str,
+) -> None:
+    link = Link(Ledger())
+    link.client.next_request(Step(1))
+    with pytest.raises(RemoteError, match="breaks the protocol: "):
+        link.client.receive(BROKEN[what])
+    assert not link.client.pending

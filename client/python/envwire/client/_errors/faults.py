@@ -52,6 +52,12 @@ CLASSES: dict[Reason, type[errors.RemoteError]] = {
 }
 
 
+def broken_answer(label: str, error: Exception) -> errors.RemoteError:
+    """Returns the exception for an answer that cannot be read."""
+    what = f"{label}: an answer of the server breaks the protocol: {error}"
+    return errors.RemoteError(what, " `envwire conformance` checks a server.")
+
+
 def exception(fault: FaultError, family: Family) -> BaseException:
     """Returns the exception to raise for a fault, with the remote traceback as its cause.
 

@@ -1,18 +1,19 @@
 """The client's side of one session, as a state machine without I/O: bytes to send, events from bytes received.
 
 A driver asks for the next request, sends it, and reports the outcome: an answer, a broken connection or a timeout. The
-table in `envwire.client._session.states` defines which transitions are allowed. Each answer is matched to its request,
-and no request is served twice.
+table in `envwire.client._session.states` defines which transitions are allowed. No request is served twice.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from secrets import token_bytes
 from typing import Any
 
-from envwire.client._errors.faults import exception
+from google.protobuf.message import DecodeError
+
+from envwire.client._errors.faults import broken_answer, exception
 from envwire.client._errors.losses import ENDS
 from envwire.client._session.events import Answered, Event, Refused, SendAgain
 from envwire.client._session.notices import Notice, read_notices
@@ -35,6 +36,8 @@ MAKE_SECONDS = 180.0
 _SLACK_SECONDS = 10.0
 #: Length of a Make's request id, which lets the server recognise a repeated Make.
 _REQUEST_ID_BYTES = 16
+#: What reading a broken answer raises; AttributeError if it answers another kind of request.
+_BROKEN = DecodeError, ValueError, OverflowError, AttributeError
 _NUMBERS = frozenset({Reason.SEQUENCE_GAP, Reason.SEQUENCE_REUSED})
 
 
@@ -151,8 +154,14 @@ class ClientSession:
             attachments: Its attachments.
 
         Raises:
-            CodecError: The answer breaks the contract.
+            RemoteError: The answer breaks the contract.
         """
+        try:
+            return self._received(message, attachments)
+        except _BROKEN as error:
+            raise broken_answer(self.label, error) from error
+
+    def _received(self, message: bytes, attachments: Area | None) -> Event:
         operation = self._operation
         if type(operation) is Step and message and message[0] == STEP_RESPONSE:
             self._answered(message, attachments)
@@ -170,8 +179,8 @@ class ClientSession:
         answer = getattr(response, response.WhichOneof("response") or operation.kind)
         if isinstance(operation, Close):
             self.state = moved(self.state, Move.END)
-        given: Sequence[Any] = getattr(answer, "warnings", ())
-        return Answered(operation.read(answer, attachments, self._family), given)
+        result = operation.read(answer, attachments, self._family)
+        return Answered(result, getattr(answer, "warnings", ()))
 
     def _parsed(self, message: bytes) -> pb.InteractResponse:
         """Parses an answer, and updates the notices."""
