@@ -12,7 +12,8 @@ export { RemoteEnv, type StepManyResult } from "./client/env.js";
 export type { ResetResult, StepResult, VectorStepResult } from "./client/results.js";
 export { RemoteVectorEnv, type VectorResetResult } from "./client/vector_env.js";
 export { conformance } from "./conformance/index.js";
-export { EnvwireError, type RemoteException } from "./errors.js";
+export { EnvwireError, type EnvwireErrorDetails, type RemoteException } from "./errors.js";
+export type { EnvironmentListing, GetServerInfoResponse } from "./gen/envwire/v1/environment_pb.js";
 export type {
   Environment,
   MakeContext,

@@ -24,7 +24,7 @@ import type { Mapping, Value } from "../values/types.js";
 import type { CallOptions } from "./driver.js";
 import { Driver } from "./driver.js";
 import { RemoteEnv } from "./env.js";
-import type { Connection } from "./remote.js";
+import { type Connection, closeSession } from "./remote.js";
 import { RemoteVectorEnv } from "./vector_env.js";
 
 export interface ConnectOptions extends Credentials {
@@ -79,7 +79,7 @@ export class Server {
     id: string,
     options: MakeOptions = {},
   ): Promise<RemoteEnv<Observation, Info>> {
-    return new RemoteEnv(await this.#open(makeRequest(id, options), options));
+    return this.#open(makeRequest(id, options), options, (connection) => new RemoteEnv(connection));
   }
 
   /** Makes `numEnvs` environments that step together in one session, with one message for all of them. */
@@ -97,10 +97,10 @@ export class Server {
       autoresetMode,
       reportMemberResets: false,
     } as const;
-    const connection = await this.#open({ ...request, vector }, options);
-    if (connection.made.vector !== undefined) return new RemoteVectorEnv(connection);
-    await new RemoteEnv(connection).close();
-    throw new EnvwireError("UNSUPPORTED", `${this.target} makes no vector environments`);
+    return this.#open({ ...request, vector }, options, (connection) => {
+      if (connection.made.vector !== undefined) return new RemoteVectorEnv(connection);
+      throw new EnvwireError("UNSUPPORTED", `${this.target} makes no vector environments`);
+    });
   }
 
   /** Version, capabilities, capacity and limits of the server. */
@@ -132,19 +132,27 @@ export class Server {
     }
   }
 
-  async #open(request: MakeRequest, options: CallOptions): Promise<Connection> {
+  /** Opens a session and returns what `use` makes of it; a session that cannot be used is closed. */
+  async #open<Env>(
+    request: MakeRequest,
+    options: CallOptions,
+    use: (connection: Connection) => Env,
+  ): Promise<Env> {
     const maker = new GrpcConnection(this.target, this.options);
     const session = new ClientSession(options.timeout ?? this.options.timeout);
-    const driver = new Driver(session, new UnaryTransport(maker));
+    let control = new UnaryTransport(maker);
+    const driver = new Driver(session, control);
     try {
       const made = await driver.make(request, options);
       const home = await this.#advertised(made);
-      if (home !== undefined) maker.close();
-      const control = new UnaryTransport(home ?? maker);
+      if (home !== undefined) {
+        maker.close();
+        driver.transport = control = new UnaryTransport(home);
+      }
       driver.transport = await this.#transport(made, control);
-      return { driver, made, control };
+      return use({ driver, made, control });
     } catch (error) {
-      maker.close();
+      await closeSession(driver, control);
       throw error;
     }
   }

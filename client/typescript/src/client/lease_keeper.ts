@@ -3,6 +3,7 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { RenewLeaseRequestSchema } from "../gen/envwire/v1/environment_pb.js";
 import type { Transport } from "../transports/transport.js";
+import { LONGEST_TIMER } from "../transports/waiting.js";
 import type { Driver } from "./driver.js";
 
 /** Twice in a lease one may get lost. */
@@ -18,7 +19,7 @@ export class LeaseKeeper {
     readonly control: Transport,
   ) {
     const { lease } = driver.session;
-    const interval = (lease * 1000) / RENEWALS_PER_LEASE;
+    const interval = Math.min((lease * 1000) / RENEWALS_PER_LEASE, LONGEST_TIMER);
     this.#timer = setInterval(() => this.#renew(interval), interval);
     this.#timer.unref(); // a program that has nothing else to do may end
   }

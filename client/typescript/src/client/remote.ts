@@ -22,6 +22,23 @@ export interface Connection {
 /** Seconds that closing may take; the server ends what nobody closed when its lease is over. */
 const CLOSE_SECONDS = 10;
 
+/** Closes a session and its connections, whatever state they are in. */
+export async function closeSession(
+  driver: Driver,
+  control: UnaryTransport,
+  options: CallOptions = { timeout: CLOSE_SECONDS },
+): Promise<void> {
+  try {
+    if (!driver.session.ended) await driver.serve(operations.close(), options);
+  } catch {
+    // The server is unreachable or has ended the session: its lease sees to the rest.
+  } finally {
+    driver.session.end();
+    driver.transport.close();
+    control.connection.close();
+  }
+}
+
 export abstract class Remote implements AsyncDisposable {
   readonly observationSpace: Space;
   readonly actionSpace: Space;
@@ -99,18 +116,10 @@ export abstract class Remote implements AsyncDisposable {
   }
 
   /** Closes the environment. Closing is idempotent: a session that is gone already counts as closed. */
-  async close(options: CallOptions = { timeout: CLOSE_SECONDS }): Promise<void> {
+  async close(options?: CallOptions): Promise<void> {
     this.#keeper.stop();
     const { driver, control } = this.#connection;
-    try {
-      if (!driver.session.ended) await driver.serve(operations.close(), options);
-    } catch {
-      // The server is unreachable or has ended the session: its lease sees to the rest.
-    } finally {
-      driver.session.end();
-      driver.transport.close();
-      control.connection.close();
-    }
+    await closeSession(driver, control, options);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -99,10 +99,14 @@ export function statusOf({ code, reason, message, metadata, raised }: Fault): Er
   return create(ErrorStatusSchema, { code, message: message.slice(0, MAX_TEXT), details });
 }
 
-/** Returns the `args` of an error that has some, as exceptions of Python do. */
+/** Returns the `args` of an error that has some, as exceptions of Python do, where they have a wire form. */
 function argsOf(raised: Error): { args?: ValueList } {
   const { args } = raised as { args?: readonly Value[] };
-  return Array.isArray(args) ? { args: toListMessage(args, "args") } : {};
+  try {
+    return Array.isArray(args) ? { args: toListMessage(args, "args") } : {};
+  } catch {
+    return {};
+  }
 }
 
 function packed(name: string, value: Uint8Array) {

@@ -82,7 +82,10 @@ export class GrpcServer {
       });
   }
 
-  /** Answers one request after the other; the sessions that it used are held until the stream ends. */
+  /**
+   * Answers one request after the other, and reads the next when the answer is sent: a client that reads nothing makes
+   * none pile up here. The sessions that it used are held until the stream ends.
+   */
   #interact(call: Stream): void {
     const held = new Map<Session, () => void>();
     const refusal = this.#refusal(call.metadata);
@@ -97,10 +100,9 @@ export class GrpcServer {
     };
     call.on("data", (message: Bytes) => {
       call.pause();
-      last = this.#answer(message, hold).then((answer) => {
-        call.write(wrap(answer.kind, NO_HEADER, answer.body));
-        call.resume();
-      });
+      last = this.#answer(message, hold)
+        .then(({ kind, body }) => new Promise((sent) => call.write(wrap(kind, NO_HEADER, body), sent)))
+        .then(() => call.resume());
     });
     call.on("end", () => last.then(() => call.end()).finally(release));
     call.on("cancelled", release);

@@ -101,9 +101,9 @@ export class Maker {
     const make = this.service.registry[envId] as NonNullable<(typeof this.service.registry)[string]>;
     const env = await make({ renderMode, kwargs: receivedMapping(kwargs) });
     const modes = (env.metadata as Record<string, unknown> | undefined)?.["render_modes"];
-    if (renderMode !== undefined && !(Array.isArray(modes) && modes.includes(renderMode)))
-      throw new Fault("INVALID_VALUE", `${envId} has no render mode "${renderMode}"`);
-    return env;
+    if (renderMode === undefined || (Array.isArray(modes) && modes.includes(renderMode))) return env;
+    await env.close?.();
+    throw new Fault("INVALID_VALUE", `${envId} has no render mode "${renderMode}"`);
   }
 
   #response(session: Session, { envId, renderMode, kwargs }: MakeRequest): MakeResponse {

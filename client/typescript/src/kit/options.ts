@@ -3,26 +3,29 @@
 import type { TlsOptions } from "../transports/grpc_client.js";
 
 export interface ServeOptions {
-  /** Port of gRPC; 0 for any free one. */
+  /** Port of gRPC, 50051 by default; 0 for any free one. */
   readonly port?: number;
-  /** Address to listen on. Others than this machine reach "0.0.0.0"; give them a `token` and `tls` then. */
+  /** Address to listen on, this machine's own by default. Others than this machine reach "0.0.0.0"; give them a `token` and `tls` then. */
   readonly host?: string;
-  /** Port of the direct channel; 0 for any free one. */
+  /** Port of the direct channel; any free one by default. */
   readonly directPort?: number;
-  /** Whether there is a direct channel. */
+  /** Whether there is a direct channel, as by default. */
   readonly direct?: boolean;
   /** Certificates, as PEM: `cert` and `key`, and `ca` where clients have to show one. */
   readonly tls?: Omit<TlsOptions, "serverName">;
   /** What clients have to show, as "authorization: Bearer TOKEN". */
   readonly token?: string;
+  /** 64 by default. */
   readonly maxSessions?: number;
-  /** Environments of one vector environment at most. */
+  /** Environments of one vector environment at most; 1024 by default. */
   readonly maxEnvsPerSession?: number;
-  /** Seconds that a session outlives its client, when the client does not say; and at most. */
+  /** Seconds that a session outlives its client, when the client does not say; 60 by default. */
   readonly defaultLease?: number;
+  /** The same, at most; 3600 by default. */
   readonly maxLease?: number;
-  /** Seconds that a request may wait for something. Nothing here can stop a step that computes. */
+  /** Seconds that a request may wait for something, 60 by default. Nothing here can stop a step that computes. */
   readonly stepTimeout?: number;
+  /** Of a request and of an answer; 256 MiB by default. */
   readonly maxMessageBytes?: number;
 }
 

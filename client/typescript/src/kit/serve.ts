@@ -28,8 +28,6 @@ export async function serve(registry: Registry, options: ServeOptions = {}): Pro
   const service = new Service(registry, settings);
   const grpc = new GrpcServer(service, settings);
   const direct = settings.direct ? new DirectServer(service, settings) : undefined;
-  service.maker.directAddresses = (await direct?.listen()) ?? [];
-  const port = await grpc.listen();
   const close = async () => {
     service.draining = true;
     grpc.drain();
@@ -37,5 +35,12 @@ export async function serve(registry: Registry, options: ServeOptions = {}): Pro
     direct?.close();
     grpc.close();
   };
-  return { target: `${settings.host}:${port}`, port, close, [Symbol.asyncDispose]: close };
+  try {
+    service.maker.directAddresses = (await direct?.listen()) ?? [];
+    const port = await grpc.listen();
+    return { target: `${settings.host}:${port}`, port, close, [Symbol.asyncDispose]: close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }

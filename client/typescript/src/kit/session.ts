@@ -3,6 +3,7 @@
 import type { Answer, Request } from "../wire/envelope.js";
 import { errorAnswer, Fault, faultOf, type Reason } from "./faults.js";
 import type { Hosted } from "./hosting/hosted_env.js";
+import { inTime } from "./in_time.js";
 import { Replaying } from "./replay/replaying.js";
 import { sequenceOf } from "./request_fields.js";
 
@@ -125,12 +126,17 @@ export class Session {
     const answer = this.#answerTo(request);
     if (!(answer instanceof Promise)) return this.#finished(kind, answer);
     this.#running += 1;
-    return this.#inTime(answer)
+    return inTime(answer, this.stepTimeout, () => this.#overrun())
       .catch(failed)
       .then((settled) => {
         this.#running -= 1;
         return this.#finished(kind, settled);
       });
+  }
+
+  #overrun(): Fault {
+    this.end("STEP_TIMEOUT");
+    return endFault("STEP_TIMEOUT");
   }
 
   /** Serves a request whatever its number. */
@@ -155,16 +161,6 @@ export class Session {
     this.touch();
     if (kind === "close") this.end("SESSION_CLOSED");
     return answer;
-  }
-
-  #inTime<T>(work: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        this.end("STEP_TIMEOUT");
-        reject(endFault("STEP_TIMEOUT"));
-      }, this.stepTimeout);
-      work.then(resolve, reject).finally(() => clearTimeout(timer));
-    });
   }
 
   /** A connection uses the session from now on; returns what ends that. */

@@ -4,6 +4,7 @@ import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { SessionHeader } from "../gen/envwire/v1/environment_pb.js";
 import { Fault } from "./faults.js";
 import type { Hosted } from "./hosting/hosted_env.js";
+import { inTime } from "./in_time.js";
 import type { Settings } from "./options.js";
 import { type EndReason, endFault, Session } from "./session.js";
 
@@ -34,7 +35,7 @@ export class SessionTable {
       throw new Fault("CAPACITY_REACHED", `the server holds ${maxSessions} sessions already`);
     this.#making += 1;
     try {
-      const hosted = await make();
+      const hosted = await this.#inTime(make());
       const session = new Session(
         randomBytes(16).toString("hex"),
         randomBytes(16),
@@ -50,6 +51,14 @@ export class SessionTable {
     } finally {
       this.#making -= 1;
     }
+  }
+
+  /** Returns what is made; what comes too late is closed. */
+  #inTime(making: Promise<Hosted>): Promise<Hosted> {
+    return inTime(making, this.settings.stepTimeout * 1000, () => {
+      making.then((late) => late.close()).catch(() => undefined);
+      return new Fault("STEP_TIMEOUT", "the environment took too long to be made");
+    });
   }
 
   /** Finds a session, live or ended, whose secret the client knows. */

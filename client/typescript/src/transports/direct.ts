@@ -7,7 +7,7 @@ import type { MakeResponse } from "../gen/envwire/v1/environment_pb.js";
 import { ErrorStatusSchema } from "../gen/envwire/v1/status_pb.js";
 import { type Answer, type Request, unwrapAnswer, wrap } from "../wire/envelope.js";
 import { frameOf, HEADER_BYTES, PREAMBLE, seal } from "../wire/frames.js";
-import { DirectChannel, splitAddress } from "./direct_channel.js";
+import { DirectChannel, splitAddress, UNIX } from "./direct_channel.js";
 import type { Credentials, TlsOptions } from "./grpc_client.js";
 import type { Transport, Wait } from "./transport.js";
 import { joined } from "./unary.js";
@@ -15,7 +15,6 @@ import { joined } from "./unary.js";
 /** A firewall that drops packets shall not cost a client long; a server that is there answers in milliseconds. */
 const DIAL_MILLISECONDS = 3_000;
 const NO_HEADER = new Uint8Array(0);
-const UNIX = "unix-abstract:";
 
 /** Carries requests on a direct channel, and what is too large for it over gRPC, where the session is the same. */
 export class DirectTransport implements Transport {
@@ -90,12 +89,12 @@ export class DirectTransport implements Transport {
       throw busy(error, address);
     });
     const { result } = fromBinary(HelloResponseSchema, message);
-    if (result.case === "error") {
+    if (result.case !== "welcome") {
       channel.close();
+      if (result.case !== "error")
+        throw new ConnectionError(`${address} does not speak envwire`, false, true);
       return { kind: "error", body: toBinary(ErrorStatusSchema, result.value) };
     }
-    if (result.case !== "welcome")
-      throw new ConnectionError(`${address} does not speak envwire`, false, true);
     this.#limit = Number(result.value.maxMessageBytes);
     channel.limit = this.#limit;
     this.#channel = channel;

@@ -12,7 +12,8 @@ import { Waiting } from "./waiting.js";
 /** Larger than a welcome, and no limit of the server's is known before it. */
 const FIRST_LIMIT = 64 * 1024;
 const READ_BYTES = 256 * 1024;
-const UNIX = "unix-abstract:";
+/** What the address of an abstract Unix socket begins with. */
+export const UNIX = "unix-abstract:";
 
 /** One socket. A failure destroys it; another channel is to be opened then. */
 export class DirectChannel {
@@ -61,7 +62,7 @@ export class DirectChannel {
     return waiting.promise;
   }
 
-  /** Waits for nothing more. A waiting channel does not keep the program alive. */
+  /** Waits for nothing more. */
   close(): void {
     this.#fail(new ConnectionError("the direct channel was closed", false, true));
   }

@@ -3,6 +3,9 @@
 import { EnvwireError } from "../errors.js";
 import type { Wait } from "./transport.js";
 
+/** Milliseconds: Node.js takes a longer wait for one of a millisecond. */
+export const LONGEST_TIMER = 2 ** 31 - 1;
+
 /** An answer that is to come. It is settled once; what comes later is ignored. */
 export class Waiting<T> {
   readonly promise: Promise<T>;
@@ -18,7 +21,7 @@ export class Waiting<T> {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    this.#timer = setTimeout(() => giveUp(timedOut(timeout)), timeout);
+    this.#timer = setTimeout(() => giveUp(timedOut(timeout)), Math.min(timeout, LONGEST_TIMER));
     this.#signal = signal;
     if (signal !== undefined) {
       this.#abort = () => giveUp(cancelled(signal));

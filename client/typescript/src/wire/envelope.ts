@@ -1,6 +1,7 @@
 /** InteractRequest and InteractResponse: one request, or one answer, in the field that tells its kind. */
 
 import { fieldOf, type Kind, kindOf } from "./kinds.js";
+import { pooled } from "./memory.js";
 import { DELIMITED, MalformedMessageError, Reader } from "./reader.js";
 import { varintSize } from "./writer.js";
 
@@ -21,7 +22,7 @@ export interface Answer {
  * Returns an envelope.
  *
  * @param header What goes before the body: the SessionHeader as a field, or nothing.
- * @param room Bytes to leave free before the envelope, for the header of a frame.
+ * @param room Bytes to leave before the envelope, for the header of a frame.
  */
 export function wrap(kind: Kind | "error", header: Uint8Array, body: Uint8Array, room = 0): Uint8Array {
   const length = header.length + body.length;
@@ -35,11 +36,11 @@ export function wrap(kind: Kind | "error", header: Uint8Array, body: Uint8Array,
 /**
  * Returns what an envelope begins with, before a content of `length` bytes.
  *
- * @param behind Bytes to leave free behind it.
+ * @param behind Bytes to leave behind it.
  */
 export function wrapStart(kind: Kind | "error", length: number, room = 0, behind = 0): Uint8Array {
   const tag = fieldOf(kind) * 8 + DELIMITED;
-  const message = new Uint8Array(room + varintSize(tag) + varintSize(length) + behind);
+  const message = pooled(room + varintSize(tag) + varintSize(length) + behind);
   putVarint(message, putVarint(message, room, tag), length);
   return message;
 }

@@ -1,5 +1,7 @@
 /** Frames of the direct channel: a header of 16 bytes, a message, and attachments. No I/O happens here. */
 
+import { pooled } from "./memory.js";
+
 export const HEADER_BYTES = 16;
 
 /** What a direct channel begins with: "envwire" and the version of the channel. */
@@ -91,7 +93,7 @@ export class FrameReader {
     if (attached > 0 && !this.withAttachments) throw new FrameError("a frame of a client has attachments");
     if (length + attached > this.limit)
       throw new FrameError(`a frame of ${length + attached} bytes, and ${this.limit} are accepted`);
-    this.#message = new Uint8Array(length);
+    this.#message = pooled(length);
     this.#attachments = attached > 0 ? new Uint8Array(attached) : undefined;
   }
 

@@ -116,8 +116,13 @@ export class VectorEnvironment implements Described {
         `this server steps members one after another, not by ${vectorizationMode}`,
       );
     const envs: Environment[] = [];
-    while (envs.length < numEnvs) envs.push(await make());
-    return new VectorEnvironment(envs, mode, renderMode, reportMemberResets);
+    try {
+      while (envs.length < numEnvs) envs.push(await make());
+      return new VectorEnvironment(envs, mode, renderMode, reportMemberResets);
+    } catch (thrown) {
+      for (const env of envs) await env.close?.();
+      throw thrown;
+    }
   }
 
   get first(): Environment {
