@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from envwire.conformance.command import USAGE, Json, JUnit, report_results, stop
+from envwire.conformance.command import USAGE, Json, JUnit, KnownFailing, report_results, stop
 from envwire.conformance.patterns import fits
 
 _NAME = "conformance-client"
@@ -35,10 +34,7 @@ def conformance_client(
     skip: Annotated[
         list[str] | None, typer.Option(help="Leave out those that fit; repeat.")
     ] = None,
-    known_failing: Annotated[
-        Path | None,
-        typer.Option(help="File of scenarios that are known to fail, a pattern a line."),
-    ] = None,
+    known_failing: KnownFailing = None,
     junit: JUnit = None,
     as_json: Json = None,
     show: Annotated[
@@ -70,8 +66,5 @@ def conformance_client(
         stop(_NAME, "name the driver: envwire conformance-client -- ./driver", USAGE)
     if not chosen:
         stop(_NAME, "no scenario fits; `envwire conformance-client --list` names them", USAGE)
-    try:
-        known = tuple(read_patterns(known_failing))
-    except OSError as error:
-        stop(_NAME, error, USAGE)
+    known = tuple(read_patterns(known_failing))
     sys.exit(report_results(_NAME, ClientRunner(command, chosen, known).results(), junit, as_json))

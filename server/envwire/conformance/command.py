@@ -38,6 +38,13 @@ Json = Annotated[
     Path | None, typer.Option("--json", help="Write JSON to this file.", callback=_checked_output)
 ]
 
+KnownFailing = Annotated[
+    Path | None,
+    typer.Option(
+        help="File of names that are known to fail, a pattern a line.", exists=True, dir_okay=False
+    ),
+]
+
 
 def conformance(
     target: Annotated[
@@ -51,7 +58,8 @@ def conformance(
         str, typer.Option(help="Profiles, separated by commas; all that the server offers without.")
     ] = "",
     config: Annotated[
-        Path | None, typer.Option(help="TOML file: token, certificates, ids.")
+        Path | None,
+        typer.Option(help="TOML file: token, certificates, ids.", exists=True, dir_okay=False),
     ] = None,
     run: Annotated[
         list[str] | None, typer.Option(help="Check those only that fit; repeat.")
@@ -59,9 +67,7 @@ def conformance(
     skip: Annotated[
         list[str] | None, typer.Option(help="Leave out those that fit; repeat.")
     ] = None,
-    known_failing: Annotated[
-        Path | None, typer.Option(help="File of checks that are known to fail, a pattern a line.")
-    ] = None,
+    known_failing: KnownFailing = None,
     junit: JUnit = None,
     as_json: Json = None,
     show: Annotated[
@@ -107,7 +113,7 @@ def _runner(
     try:
         given = read_configuration(config, target)
         known = (*given.known_failing, *read_patterns(known_failing))
-    except (OSError, ValueError) as error:
+    except ValueError as error:
         stop("conformance", error, USAGE)
     profiles = tuple(one for one in profile.split(",") if one) or given.profiles
     if unknown := set(profiles) - PROFILES.keys():

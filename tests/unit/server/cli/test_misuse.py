@@ -113,9 +113,12 @@ def test_a_bar_is_gone_before_an_error_is_printed() -> None:
         ["conformance", "localhost"],
         ["conformance", NOBODY, "--run", "no.such"],
         ["conformance", NOBODY, "--junit", "/no/x.xml"],
+        ["conformance", NOBODY, "--config", "/no/x.toml"],
+        ["conformance", NOBODY, "--known-failing", "/"],
         ["conformance-client", "--transport", "pigeons", "--", "true"],
         ["conformance-client", "--run", "no.such", "--", "true"],
         ["conformance-client", "--json", "/no/x.json", "--", "true"],
+        ["conformance-client", "--known-failing", "/", "--", "true"],
     ],
 )
 def test_the_suite_is_called_wrongly(arguments: list[str]) -> None:
@@ -123,6 +126,26 @@ def test_the_suite_is_called_wrongly(arguments: list[str]) -> None:
     assert done.exit_code == 2
     assert done.stdout == ""
     assert arguments[0] in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("setting", "says"),
+    [
+        ("seconds = 'x'", "seconds is 'x'; it must be a number"),
+        ("skip = 3", "skip is 3; it must be a list"),
+        ("operator = 3", "operator is 3; it must be a table"),
+        ("[operator]\nlists = 3", "lists is 3; it must be true or false"),
+        ("secnds = 3", "unknown keys secnds"),
+        ("seconds =", "Invalid value"),
+    ],
+)
+def test_the_suite_is_configured_wrongly(tmp_path: Path, setting: str, says: str) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text(setting)
+    done = call("conformance", NOBODY, "--config", str(file))
+    assert done.exit_code == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"envwire conformance: {file}: {says}")
 
 
 def test_doctor_has_no_words_of_python() -> None:
