@@ -91,7 +91,7 @@ def test_nobody_answers_exits_3() -> None:
     [
         ([], "name a TARGET"),
         (["localhost:1", "--profile", "core,telepathy"], "no profile telepathy"),
-        (["localhost:1", "--known-failing", "no-such-file"], "No such file"),
+        (["localhost:1", "--known-failing", "no-such-file"], "does not exist"),
     ],
 )
 def test_a_wrong_command_line_exits_2(arguments: list[str], says: str) -> None:

@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from envwire.conformance.command import USAGE, Json, JUnit, KnownFailing, report_results, stop
+from envwire.conformance.command import (
+    USAGE,
+    Json,
+    JUnit,
+    KnownFailing,
+    Run,
+    Skip,
+    report_results,
+    stop,
+)
 from envwire.conformance.patterns import fits
 
 _NAME = "conformance-client"
@@ -24,16 +33,15 @@ def _checked_transports(text: str) -> str:
 
 def conformance_client(
     command: Annotated[
-        list[str] | None, typer.Argument(help="-- and the driver's command line.")
+        list[str] | None,
+        typer.Argument(metavar="COMMAND", help="The driver's command line, behind --."),
     ] = None,
     transport: Annotated[
         str,
         typer.Option(help="Transports, separated by commas.", callback=_checked_transports),
     ] = ",".join(_TRANSPORTS),
-    run: Annotated[list[str] | None, typer.Option(help="Play those only that fit; repeat.")] = None,
-    skip: Annotated[
-        list[str] | None, typer.Option(help="Leave out those that fit; repeat.")
-    ] = None,
+    run: Run = None,
+    skip: Skip = None,
     known_failing: KnownFailing = None,
     junit: JUnit = None,
     as_json: Json = None,
@@ -41,10 +49,12 @@ def conformance_client(
         bool, typer.Option("--list", help="Print the scenarios, and play none.")
     ] = False,
 ) -> None:
-    """Drive a client against servers that misbehave on purpose: envwire conformance-client -- ./driver.
+    """Drive a client, by a program around it, against servers that misbehave on purpose.
 
     Exit 0 when it conforms, 1 when a required scenario failed or a known failure passes, 2 for a wrong command line, 3
     when the driver does not start.
+
+    Example: envwire conformance-client --run 'cuts.*' -- ./driver
     """
     from envwire.conformance.client import SCENARIOS
     from envwire.conformance.client.runner import ClientRunner

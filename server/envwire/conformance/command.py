@@ -38,6 +38,14 @@ Json = Annotated[
     Path | None, typer.Option("--json", help="Write JSON to this file.", callback=_checked_output)
 ]
 
+Run = Annotated[
+    list[str] | None,
+    typer.Option(metavar="PATTERN", help="Run only names that fit: 'leases.*'; may be repeated."),
+]
+Skip = Annotated[
+    list[str] | None,
+    typer.Option(metavar="PATTERN", help="Leave out names that fit; may be repeated."),
+]
 KnownFailing = Annotated[
     Path | None,
     typer.Option(
@@ -61,12 +69,8 @@ def conformance(
         Path | None,
         typer.Option(help="TOML file: token, certificates, ids.", exists=True, dir_okay=False),
     ] = None,
-    run: Annotated[
-        list[str] | None, typer.Option(help="Check those only that fit; repeat.")
-    ] = None,
-    skip: Annotated[
-        list[str] | None, typer.Option(help="Leave out those that fit; repeat.")
-    ] = None,
+    run: Run = None,
+    skip: Skip = None,
     known_failing: KnownFailing = None,
     junit: JUnit = None,
     as_json: Json = None,
@@ -79,6 +83,8 @@ def conformance(
 
     Exit 0 when it conforms, 1 when a required check failed or was skipped for want of an environment, or a known
     failure passes, 2 for a wrong command line, 3 when nobody answers.
+
+    Example: envwire conformance localhost:50051 --profile core,stream
     """
     from envwire.conformance import checks
     from envwire.conformance.report import listing

@@ -43,6 +43,19 @@ def test_the_extras_are_among_them() -> None:
     assert {"'envwire[otel]'.", "'envwire[dashboard]'."} <= set(written(COMMANDS[("serve",)]))
 
 
+@pytest.mark.parametrize(
+    "path", [path for path, one in COMMANDS.items() if not hasattr(one, "commands")], ids=" ".join
+)
+def test_a_command_has_an_example(path: tuple[str, ...]) -> None:
+    assert f"Example: envwire {' '.join(path)} " in COMMANDS[path].help
+
+
+@pytest.mark.parametrize("path", [("serve",), ("export",), ("dashboard",)], ids=" ".join)
+def test_an_argument_that_may_be_repeated_has_one_ellipsis(path: tuple[str, ...]) -> None:
+    usage, *_ = CliRunner().invoke(app, [*path, "--help"]).stdout.strip().splitlines()
+    assert usage.count("...") <= 1
+
+
 def test_commands_are_shown_by_what_they_are_for() -> None:
     shown = CliRunner().invoke(app, ["--help"]).stdout
     assert "Look at servers" in shown

@@ -25,7 +25,7 @@ class HostingSettings:
             ABOUT: About(
                 _THEME,
                 "Ids or patterns: CartPole-v1 'ALE/*'. Quote patterns.",
-                option="ENVIRONMENT...",
+                option="ENVIRONMENT",
                 per_group=PerGroup.OWN,
             )
         },

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _EXTRAS = {"minari": "minari", "jax": "minari", "h5py": "minari", "imageio": "mp4"}
 
 Files = Annotated[
-    list[Path], typer.Argument(help="Recordings, of `envwire serve --record`.", metavar="FILE...")
+    list[Path], typer.Argument(help="Recordings, of `envwire serve --record`.", metavar="FILE")
 ]
 _Film = Annotated[
     Path | None, typer.Option(help="Film to write, of one recording.", callback=check_output)

@@ -15,7 +15,7 @@ def dashboard(
     targets: Annotated[
         list[str],
         typer.Argument(
-            metavar="TARGET...", help="HOST:PORT of servers and gateways.", callback=check_targets
+            metavar="TARGET", help="HOST:PORT of servers and gateways.", callback=check_targets
         ),
     ],
     host: Annotated[str, typer.Option(help="Address to bind.")] = "127.0.0.1",

@@ -39,7 +39,7 @@ _PYTHON = "/opt/envwire/bin/python"
 _SERVE = ("--host", "0.0.0.0", "--insecure", "--direct-port", "50052", "--drain-timeout", "4")  # noqa: S104
 
 _Packages = Annotated[
-    list[str], typer.Argument(metavar="PACKAGE...", help="What pip installs, beside the server.")
+    list[str], typer.Argument(metavar="PACKAGE", help="What pip installs, beside the server.")
 ]
 _Ids = Annotated[
     list[str] | None,
