@@ -91,7 +91,7 @@ def test_what_an_environment_started_ends_with_it(
         [ENV],
         imports=["tests.faults.leaving_envs"],
         sys_path=(ROOT,),
-        step_timeout=STEP_TIMEOUT,
+        step_timeout=STEP_TIMEOUT if end is hang else 60.0,
     )
     with server:
         stays = marked(mark)
