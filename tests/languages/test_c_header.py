@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 from collections.abc import Callable
 from typing import NamedTuple
@@ -84,3 +85,15 @@ def test_a_make_that_failed_says_why_at_the_reset() -> None:
     finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert finished.returncode == 1
     assert finished.stderr.startswith("UNAVAILABLE: no server with a direct port answers there")
+
+
+@pytest.mark.long
+def test_a_port_whose_packets_are_dropped_is_not_waited_for_long() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
+        _, port = listener.getsockname()
+        with socket.create_connection(("127.0.0.1", port)):  # fills the queue
+            command = [*program("cpp", "rollout_c"), "127.0.0.1", str(port), ENV_ID, "1"]
+            finished = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=30
+            )
+    assert finished.stderr.startswith("UNAVAILABLE")

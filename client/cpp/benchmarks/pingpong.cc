@@ -8,7 +8,7 @@
 #include <iostream>
 #include <string>
 
-#include "kit/listeners.h"
+#include "kit/ports/listeners.h"
 #include "transports/frame_reader.h"
 #include "transports/tls_socket.h"
 
@@ -25,9 +25,9 @@ void Serve() {
   const Descriptor listener = ListenTcp("127.0.0.1", 0);
   std::cout << "127.0.0.1:" << PortOf(listener.get()) << std::endl;
   WaitFor(listener.get(), POLLIN, kNever);
-  const int fd = accept(listener.get(), nullptr, nullptr);
-  SetTcpOptions(fd);
-  const std::unique_ptr<Socket> socket = Adopt(fd, "the client");
+  Descriptor fd(accept(listener.get(), nullptr, nullptr));
+  SetTcpOptions(fd.get());
+  const std::unique_ptr<Socket> socket = Adopt(std::move(fd), "the client");
   FrameReader reader(*socket, kRequest);
   const std::string answer(kAnswer, 'a');
   for (;;) {

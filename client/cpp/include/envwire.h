@@ -111,6 +111,7 @@ void envwire_close(envwire_env* env);
 #undef ENVWIRE_IMPLEMENTATION
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -306,13 +307,13 @@ static int envwire__fail_by(envwire_env* env, envwire__reader status) {
 
 /* ---- Bytes on the socket. Each returns 0 when the connection is of no more use. ---- */
 
-static int envwire__wait(envwire_env* env, short events) {
+static int envwire__wait(int fd, short events, double deadline) {
   struct pollfd polled;
-  polled.fd = env->fd;
+  polled.fd = fd;
   polled.events = events;
   polled.revents = 0;
   for (;;) {
-    double left = env->deadline - envwire__now();
+    double left = deadline - envwire__now();
     int ready;
     if (left <= 0) return 0;
     ready = poll(&polled, 1, left > 3600 ? 3600000 : (int)(left * 1000) + 1);
@@ -324,15 +325,15 @@ static int envwire__wait(envwire_env* env, short events) {
 static int envwire__write(envwire_env* env, const unsigned char* data, size_t size) {
   while (size > 0) {
 #ifdef MSG_NOSIGNAL
-    ssize_t sent = send(env->fd, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t sent = send(env->fd, data, size, MSG_NOSIGNAL);
 #else
-    ssize_t sent = send(env->fd, data, size, MSG_DONTWAIT);
+    ssize_t sent = send(env->fd, data, size, 0);
 #endif
     if (sent > 0) {
       data += sent;
       size -= (size_t)sent;
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      if (!envwire__wait(env, POLLOUT)) return 0;
+      if (!envwire__wait(env->fd, POLLOUT, env->deadline)) return 0;
     } else if (errno != EINTR) {
       return 0;
     }
@@ -342,14 +343,14 @@ static int envwire__write(envwire_env* env, const unsigned char* data, size_t si
 
 static int envwire__read(envwire_env* env, unsigned char* data, size_t size) {
   while (size > 0) {
-    ssize_t count = recv(env->fd, data, size, MSG_DONTWAIT);
+    ssize_t count = recv(env->fd, data, size, 0);
     if (count > 0) {
       data += count;
       size -= (size_t)count;
     } else if (count == 0) {
       return 0;
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      if (!envwire__wait(env, POLLIN)) return 0;
+      if (!envwire__wait(env->fd, POLLIN, env->deadline)) return 0;
     } else if (errno != EINTR) {
       return 0;
     }
@@ -395,6 +396,17 @@ static void envwire__disconnect(envwire_env* env) {
   env->fd = -1;
 }
 
+/* Connects the socket. A firewall that drops packets must not cost long; a server that is there answers at once. */
+static int envwire__connect(envwire_env* env, const struct addrinfo* address) {
+  double soon = envwire__now() + 3;
+  int error = 0;
+  socklen_t size = sizeof error;
+  fcntl(env->fd, F_SETFL, O_NONBLOCK);
+  if (connect(env->fd, address->ai_addr, address->ai_addrlen) == 0) return 1;
+  return errno == EINPROGRESS && envwire__wait(env->fd, POLLOUT, soon < env->deadline ? soon : env->deadline) &&
+         getsockopt(env->fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+}
+
 static int envwire__dial(envwire_env* env) {
   struct addrinfo hints, *found = NULL, *each;
   const int on = 1;
@@ -403,7 +415,7 @@ static int envwire__dial(envwire_env* env) {
   if (getaddrinfo(env->host, env->port, &hints, &found) != 0) return 0;
   for (each = found; each != NULL && env->fd < 0; each = each->ai_next) {
     env->fd = socket(each->ai_family, SOCK_STREAM, 0);
-    if (env->fd >= 0 && connect(env->fd, each->ai_addr, each->ai_addrlen) != 0) envwire__disconnect(env);
+    if (env->fd >= 0 && !envwire__connect(env, each)) envwire__disconnect(env);
   }
   freeaddrinfo(found);
   if (env->fd < 0) return 0;

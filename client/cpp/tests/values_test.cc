@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "envwire/envwire.hpp"
 #include "spaces/codec.h"
 
@@ -18,6 +21,31 @@ TEST(Values, KeepTheirTypes) {
   EXPECT_EQ(values[5].As<Bytes>().data, "b");
   EXPECT_EQ(values[6].As<Scalar>().AsDouble(), 1.0);
   EXPECT_EQ(values[7].tuple()[0].AsInt(), 2);
+}
+
+TEST(Values, AreIntegersOfAllOf64Bits) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(Value(Scalar{NdArray::Of(kMost)}).AsInt(), kMost);
+  EXPECT_EQ(Value(NdArray::Of<std::uint64_t>({1}, {kMost})).AsInt(), kMost);
+  EXPECT_EQ(Value(-1.5).AsInt(), -1);
+  EXPECT_THROW(Value(0x1p63).AsInt(), std::invalid_argument);
+  EXPECT_THROW(Value(std::nan("")).AsInt(), std::invalid_argument);
+  EXPECT_THROW(Value(Scalar{NdArray::Of<std::uint64_t>(~std::uint64_t{0})}).AsInt(), std::invalid_argument);
+}
+
+TEST(Values, HoldUnsignedIntegersThatAreLarge) {
+  EXPECT_EQ(Value(~std::uint64_t{0}).As<BigInt>().bytes, std::string(8, '\xff') + '\0');
+  EXPECT_EQ(Value(~std::uint32_t{0}).As<std::int64_t>(), 0xffffffff);
+}
+
+TEST(Spaces, ReachToTheEndsOfIntegers) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  std::mt19937_64 random(1);
+  const Space last(Discrete{3, kMost - 2});
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(last.Contains(last.Sample(random)));
+  EXPECT_FALSE(last.Contains(Scalar{NdArray::Of(kMost - 3)}));
+  EXPECT_FALSE(Space(Discrete{3, -5}).Contains(kMost));
+  EXPECT_FALSE(Space(Discrete{3, -5}).Contains(Scalar{NdArray::Of<std::uint64_t>(~std::uint64_t{0})}));
 }
 
 TEST(Values, ADictionaryKeepsItsOrder) {

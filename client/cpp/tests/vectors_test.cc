@@ -11,7 +11,7 @@
 #include "envwire/v1/direct.pb.h"
 #include "errors.h"
 #include "kit/faults.h"
-#include "kit/np_random.h"
+#include "kit/hosting/np_random.h"
 #include "kit/replay/digest.h"
 #include "kit/request_fields.h"
 #include "spaces/codec.h"

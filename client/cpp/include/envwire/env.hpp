@@ -86,12 +86,12 @@ class RemoteBase {
   int resumed() const;
   // "direct", "stream" or "unary".
   std::string transport() const;
-  // The contract's own message, for what has no method here.
+  // The contract's own message (envwire/v1/environment.pb.h), for what has no method here.
   const v1::MakeResponse& made() const;
 
  protected:
   explicit RemoteBase(std::unique_ptr<internal::Connection> connection);
-  internal::Connection& connection();
+  internal::Connection& connection() const;
 
  private:
   std::unique_ptr<internal::Connection> connection_;

@@ -1,4 +1,4 @@
-// All of the library. The C header for the direct channel alone is envwire.h, which needs nothing of this.
+// All that drives environments; envwire/kit.hpp serves them. The C header envwire.h needs nothing of this.
 #pragma once
 
 #include "envwire/env.hpp"

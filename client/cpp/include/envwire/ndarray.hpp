@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <initializer_list>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -123,6 +122,8 @@ class NdArray {
 
   // Element `index` in C order, whatever number type it has. Complex numbers and kNumpy are refused.
   double Number(std::size_t index) const;
+  // The same as an integer, without its fraction. Throws std::invalid_argument for what 64 bits do not hold.
+  std::int64_t Integer(std::size_t index) const;
 
   friend bool operator==(const NdArray& one, const NdArray& other);
   friend bool operator!=(const NdArray& one, const NdArray& other) { return !(one == other); }

@@ -132,7 +132,7 @@ class Value {
     return std::get_if<T>(&kind_);
   }
 
-  // A number of any type, bool and scalars included. Throws std::invalid_argument for what is none.
+  // A number of any type, bool and scalars included. Throws std::invalid_argument for what is none, or too large.
   double AsDouble() const;
   std::int64_t AsInt() const;
 
@@ -149,7 +149,9 @@ class Value {
     if constexpr (std::is_same_v<Plain, bool>) {
       return given;
     } else if constexpr (std::is_integral_v<Plain>) {
-      return static_cast<std::int64_t>(given);
+      const auto number = static_cast<std::int64_t>(given);
+      if (std::is_signed_v<Plain> || number >= 0) return number;
+      return BigInt{std::string(reinterpret_cast<const char*>(&number), sizeof(number)) + '\0'};
     } else if constexpr (std::is_floating_point_v<Plain>) {
       return static_cast<double>(given);
     } else if constexpr (std::is_convertible_v<Plain, std::string_view> && !std::is_same_v<Plain, std::string>) {

@@ -65,15 +65,36 @@ v1::MakeRequest RequestFor(const std::string& id, const MakeOptions& options) {
   return request;
 }
 
-std::unique_ptr<Connection> Connection::Open(const std::string& target, const v1::MakeRequest& request,
+std::unique_ptr<Connection> Connection::Open(const std::string& target, v1::MakeRequest request,
                                              const ConnectOptions& options) {
   SplitAddress(target);  // a target without a port is refused before anything is dialled
   auto server = std::make_shared<GrpcConnection>(target, options);
   auto driver = std::make_unique<Driver>(TimeoutOf(options), std::make_unique<UnaryTransport>(server));
-  v1::MakeResponse made = driver->Make(request);
+  v1::MakeResponse made = driver->Make(std::move(request));
   if (auto home = Advertised(made, target, options)) server = std::move(home);
-  driver->Use(TransportFor(made, server, options), std::make_unique<UnaryTransport>(server));
-  return std::make_unique<Connection>(std::move(driver), std::move(made));
+  auto connection = std::make_unique<Connection>(std::move(driver), std::move(made));
+  connection->driver_->Use(TransportFor(connection->made_, server, options), std::make_unique<UnaryTransport>(server));
+  return connection;
+}
+
+void Connection::Close() {
+  if (driver_->session().ended()) return;
+  v1::CloseRequest request;
+  try {
+    driver_->Serve(Kind::kClose, &request);
+  } catch (const Error& error) {
+    driver_->session().End();
+    driver_->Stop();
+    if (!EndsSession(error.reason()) && error.reason() != "UNAVAILABLE") throw;
+  }
+  driver_->Stop();
+}
+
+Connection::~Connection() {
+  try {
+    Close();
+  } catch (...) {  // a session that cannot be closed ends with its lease
+  }
 }
 
 }  // namespace envwire::internal

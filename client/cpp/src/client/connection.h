@@ -13,10 +13,16 @@ class Connection {
  public:
   Connection(std::unique_ptr<Driver> driver, v1::MakeResponse made)
       : made_(std::move(made)), driver_(std::move(driver)) {}
+  // Closes the session, and reports no failure.
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
 
   // Makes an environment at `target` and opens the transport that `options` ask for.
-  static std::unique_ptr<Connection> Open(const std::string& target, const v1::MakeRequest& request,
+  static std::unique_ptr<Connection> Open(const std::string& target, v1::MakeRequest request,
                                           const ConnectOptions& options);
+
+  void Close();
 
   Driver& driver() { return *driver_; }
   v1::MakeResponse& made() { return made_; }

@@ -1,48 +1,12 @@
 #include "client/driver.h"
 
 namespace envwire::internal {
-namespace {
-
-// A renewal that takes longer than this is tried again by the next one.
-constexpr std::chrono::seconds kRenewal{5};
-constexpr double kPartOfLease = 1.0 / 3.0;
-
-}  // namespace
-
-LeaseKeeper::LeaseKeeper(std::unique_ptr<Transport> control, std::string header, Seconds lease)
-    : control_(std::move(control)),
-      header_(std::move(header)),
-      pause_(lease * kPartOfLease),
-      thread_([this] { Run(); }) {}
-
-LeaseKeeper::~LeaseKeeper() {
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    stopped_ = true;
-  }
-  stopping_.notify_all();
-  thread_.join();
-}
-
-void LeaseKeeper::Run() {
-  std::unique_lock<std::mutex> lock(mutex_);
-  while (!stopping_.wait_for(lock, pause_, [this] { return stopped_; })) {
-    if (held_.load(std::memory_order_relaxed)) continue;
-    lock.unlock();
-    try {
-      Answer answer;
-      control_->Exchange({Kind::kRenewLease, ""}, header_, Clock::now() + kRenewal, &answer);
-    } catch (const Error&) {  // the next request finds out what became of the session
-    }
-    lock.lock();
-  }
-}
 
 Driver::Driver(std::optional<Seconds> timeout, std::unique_ptr<Transport> transport)
     : session_(timeout), transport_(std::move(transport)) {}
 
-v1::MakeResponse Driver::Make(const v1::MakeRequest& request) {
-  Exchange(session_.Make(request, Clock::now()));
+v1::MakeResponse Driver::Make(v1::MakeRequest request) {
+  Exchange(session_.Make(std::move(request), Clock::now()));
   return std::move(*answer_.message.mutable_make());
 }
 

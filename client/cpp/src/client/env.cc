@@ -55,29 +55,10 @@ RemoteBase::RemoteBase(std::unique_ptr<Connection> connection)
       metadata_(internal::Decode(connection_->made().mutable_metadata(), {})) {}
 
 RemoteBase::RemoteBase(RemoteBase&& other) noexcept = default;
+RemoteBase& RemoteBase::operator=(RemoteBase&& other) noexcept = default;
+RemoteBase::~RemoteBase() = default;
 
-RemoteBase& RemoteBase::operator=(RemoteBase&& other) noexcept {
-  if (this != &other) {
-    try {
-      Close();
-    } catch (...) {  // as in the destructor
-    }
-    connection_ = std::move(other.connection_);
-    observation_space_ = std::move(other.observation_space_);
-    action_space_ = std::move(other.action_space_);
-    metadata_ = std::move(other.metadata_);
-  }
-  return *this;
-}
-
-RemoteBase::~RemoteBase() {
-  try {
-    Close();
-  } catch (...) {  // a session that cannot be closed ends with its lease
-  }
-}
-
-Connection& RemoteBase::connection() {
+Connection& RemoteBase::connection() const {
   if (!connection_) throw Error("SESSION_CLOSED", "this environment was moved from");
   return *connection_;
 }
@@ -114,22 +95,12 @@ Value RemoteBase::Call(const std::string& name, const std::vector<Value>& args, 
 }
 
 void RemoteBase::Close() {
-  if (!connection_ || connection_->driver().session().ended()) return;
-  internal::Driver& driver = connection_->driver();
-  v1::CloseRequest request;
-  try {
-    driver.Serve(Kind::kClose, &request);
-  } catch (const Error& error) {
-    driver.session().End();
-    driver.Stop();
-    if (!internal::EndsSession(error.reason()) && error.reason() != "UNAVAILABLE") throw;
-  }
-  driver.Stop();
+  if (connection_) connection_->Close();
 }
 
-int RemoteBase::resumed() const { return connection_->driver().session().resumed(); }
-std::string RemoteBase::transport() const { return connection_->driver().transport().name(); }
-const v1::MakeResponse& RemoteBase::made() const { return connection_->made(); }
+int RemoteBase::resumed() const { return connection().driver().session().resumed(); }
+std::string RemoteBase::transport() const { return connection().driver().transport().name(); }
+const v1::MakeResponse& RemoteBase::made() const { return connection().made(); }
 
 Env Env::Make(const std::string& target, const std::string& id, const MakeOptions& options,
               const ConnectOptions& connect) {
@@ -162,7 +133,7 @@ VectorEnv VectorEnv::Make(const std::string& target, const std::string& id, std:
   request.mutable_vector()->set_num_envs(num_envs);
   request.mutable_vector()->set_vectorization_mode(options.vectorization_mode);
   request.mutable_vector()->set_autoreset_mode(options.autoreset_mode);
-  VectorEnv env(Connection::Open(target, request, connect));
+  VectorEnv env(Connection::Open(target, std::move(request), connect));
   if (!env.made().has_vector()) throw Error("UNSUPPORTED", target + " makes no vector environments");
   return env;
 }

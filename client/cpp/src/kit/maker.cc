@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "kit/durations.h"
-#include "kit/hosted_env.h"
-#include "kit/hosted_vector.h"
+#include "kit/hosting/hosted_env.h"
+#include "kit/hosting/hosted_vector.h"
 #include "kit/request_fields.h"
 #include "values/checks.h"
 
@@ -58,9 +58,11 @@ Maker::Made Maker::NewOrKept(std::string_view body) {
     promise.set_value(made);
     return made;
   } catch (...) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      kept_.erase(id);  // before it has failed: others look into what is kept and is over
+    }
     promise.set_exception(std::current_exception());
-    const std::lock_guard<std::mutex> lock(mutex_);
-    kept_.erase(id);  // failures are not kept
     throw;
   }
 }
@@ -75,10 +77,17 @@ void Maker::ForgetServed() {
 }
 
 Maker::Made Maker::New(std::string_view body) {
-  auto request = Parsed<v1::MakeRequest>(body, "MALFORMED_REQUEST");
+  const auto request = Parsed<v1::MakeRequest>(body, "MALFORMED_REQUEST");
   Check(request);
-  const SessionPtr session = sessions_.Open([&] { return HostedFor(&request); }, ToSeconds(request.lease()).count());
-  return {session, Shown(request, *session)};
+  v1::InteractResponse response;
+  const auto host = [&] {
+    std::unique_ptr<Hosted> hosted = HostedFor(request);
+    hosted->Describe(response.mutable_make());
+    return hosted;
+  };
+  const SessionPtr session = sessions_.Open(host, ToSeconds(request.lease()).count());
+  Show(request, *session, response.mutable_make());
+  return {session, std::make_shared<Reply>(response)};
 }
 
 // Refuses what this kit does not have.
@@ -92,17 +101,18 @@ void Maker::Check(const v1::MakeRequest& request) const {
   }
 }
 
-std::unique_ptr<Hosted> Maker::HostedFor(v1::MakeRequest* request) {
+std::unique_ptr<Hosted> Maker::HostedFor(const v1::MakeRequest& request) {
   MakeContext context;
-  if (request->has_render_mode()) context.render_mode = request->render_mode();
-  context.kwargs = DecodeSent(request->mutable_kwargs());
-  const auto make = [&] { return EnvironmentFor(request->env_id(), context); };
-  if (!request->has_vector()) return std::make_unique<HostedEnv>(make(), context.render_mode);
-  if (request->vector().num_envs() > options_.max_envs_per_session) {
+  if (request.has_render_mode()) context.render_mode = request.render_mode();
+  v1::ValueMap kwargs = request.kwargs();  // decoding takes texts and elements out of a message
+  context.kwargs = DecodeSent(&kwargs);
+  const auto make = [&] { return EnvironmentFor(request.env_id(), context); };
+  if (!request.has_vector()) return std::make_unique<HostedEnv>(make(), context.render_mode);
+  if (request.vector().num_envs() > options_.max_envs_per_session) {
     throw Error("CAPACITY_REACHED",
                 "a session has at most " + std::to_string(options_.max_envs_per_session) + " environments");
   }
-  return std::make_unique<HostedVector>(request->vector(), make);
+  return std::make_unique<HostedVector>(request.vector(), make);
 }
 
 std::unique_ptr<Environment> Maker::EnvironmentFor(const std::string& id, const MakeContext& context) {
@@ -113,13 +123,10 @@ std::unique_ptr<Environment> Maker::EnvironmentFor(const std::string& id, const 
   return env;
 }
 
-ReplyPtr Maker::Shown(const v1::MakeRequest& request, Session& session) {
-  v1::InteractResponse response;
-  v1::MakeResponse* made = response.mutable_make();
+void Maker::Show(const v1::MakeRequest& request, const Session& session, v1::MakeResponse* made) {
   made->set_session_id(session.id());
   made->set_secret(session.secret());
   made->set_library(kLibrary);
-  session.hosted().Describe(made);
   if (request.has_render_mode()) made->set_render_mode(request.render_mode());
   Encode(Tuple{{-HUGE_VAL, HUGE_VAL}}, made->mutable_reward_range());
   made->mutable_spec()->set_id(request.env_id());
@@ -130,7 +137,6 @@ ReplyPtr Maker::Shown(const v1::MakeRequest& request, Session& session) {
   made->set_description("<" + request.env_id() + ">");
   made->set_incarnation(incarnation_);
   for (const std::string& address : direct_addresses) made->mutable_direct()->add_addresses(address);
-  return std::make_shared<Reply>(response);
 }
 
 }  // namespace envwire::internal

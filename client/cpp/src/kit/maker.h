@@ -37,10 +37,10 @@ class Maker {
 
   Made NewOrKept(std::string_view body);
   Made New(std::string_view body);
-  std::unique_ptr<Hosted> HostedFor(v1::MakeRequest* request);
+  std::unique_ptr<Hosted> HostedFor(const v1::MakeRequest& request);
   std::unique_ptr<Environment> EnvironmentFor(const std::string& id, const MakeContext& context);
   void Check(const v1::MakeRequest& request) const;
-  ReplyPtr Shown(const v1::MakeRequest& request, Session& session);
+  void Show(const v1::MakeRequest& request, const Session& session, v1::MakeResponse* made);
   void ForgetServed();
 
   const Registry registry_;

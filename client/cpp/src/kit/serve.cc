@@ -2,18 +2,15 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include "kit/direct_server.h"
-#include "kit/grpc_server.h"
+#include "kit/ports/direct_server.h"
+#include "kit/ports/grpc_server.h"
 
 namespace envwire {
 
 class Server::Parts {
  public:
   Parts(Registry registry, const ServeOptions& options) : options_(options), service_(std::move(registry), options_) {
-    if (options_.direct) {
-      direct_ = std::make_unique<internal::DirectServer>(service_, options_);
-      service_.maker().direct_addresses = direct_->addresses();
-    }
+    if (options_.direct) direct_ = std::make_unique<internal::DirectServer>(service_, options_);
     grpc_ = std::make_unique<internal::GrpcServer>(service_, options_);
     target_ = options_.host + ":" + std::to_string(grpc_->port());
   }

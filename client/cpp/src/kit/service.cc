@@ -1,6 +1,7 @@
 #include "kit/service.h"
 
 #include "kit/durations.h"
+#include "random/secrets.h"
 
 namespace envwire::internal {
 namespace {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "kit/hosted.h"
+#include "kit/hosting/hosted.h"
 #include "kit/replay/replaying.h"
 #include "kit/reply.h"
 #include "session/retry_schedule.h"
@@ -23,7 +23,6 @@ class Session {
   Session(std::string id, std::string secret, std::unique_ptr<Hosted> hosted, Seconds lease, std::size_t most_bytes,
           std::function<void(const Session&)> on_end);
 
-  Hosted& hosted() { return *hosted_; }
   // Serves a request without its header. One is served at a time; the others wait, up to a limit.
   ReplyPtr Serve(const RequestView& request);
   // Ends the session; only the first reason counts. Waits for a request that is being served.

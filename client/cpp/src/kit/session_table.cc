@@ -1,9 +1,8 @@
 #include "kit/session_table.h"
 
-#include <openssl/crypto.h>
-#include <openssl/rand.h>
-
 #include <algorithm>
+
+#include "random/secrets.h"
 
 namespace envwire::internal {
 namespace {
@@ -13,28 +12,6 @@ constexpr std::size_t kSecretBytes = 16;
 constexpr std::chrono::milliseconds kSweep{250};
 
 }  // namespace
-
-std::string Hex(const std::string& bytes) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (const char byte : bytes) {
-    text += kDigits[static_cast<unsigned char>(byte) >> 4U];
-    text += kDigits[static_cast<unsigned char>(byte) & 15U];
-  }
-  return text;
-}
-
-std::string RandomBytes(std::size_t count) {
-  std::string bytes(count, '\0');
-  if (RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(count)) != 1) {
-    throw Error("INTERNAL", "the system has no random numbers");
-  }
-  return bytes;
-}
-
-bool SameSecret(std::string_view one, std::string_view other) {
-  return one.size() == other.size() && CRYPTO_memcmp(one.data(), other.data(), one.size()) == 0;
-}
 
 SessionTable::SessionTable(const ServeOptions& options)
     : options_(options), sweeper_([this] {

@@ -49,12 +49,4 @@ class SessionTable {
   std::thread sweeper_;
 };
 
-// Random bytes that nobody can guess.
-std::string RandomBytes(std::size_t count);
-
-std::string Hex(const std::string& bytes);
-
-// Compares in a time that does not tell where two secrets differ.
-bool SameSecret(std::string_view one, std::string_view other);
-
 }  // namespace envwire::internal

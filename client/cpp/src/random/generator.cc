@@ -1,8 +1,8 @@
 // PCG64 (XSL RR 128/64), as NumPy has it.
-#include <random>
 #include <stdexcept>
 
 #include "envwire/random.hpp"
+#include "random/secrets.h"
 #include "random/seed_sequence.h"
 
 namespace envwire {
@@ -10,6 +10,7 @@ namespace {
 
 __extension__ typedef unsigned __int128 Wide;  // NOLINT: what -Wpedantic takes
 
+constexpr std::size_t kSeedBytes = 16;
 constexpr Wide kMultiplier = (Wide{2549297995355413924ULL} << 64U) | 4865540595714422341ULL;
 
 Wide Joined(Uint128 halves) { return (Wide{halves.high} << 64U) | halves.low; }
@@ -20,13 +21,6 @@ Wide Advanced(Wide state, Wide increment) { return state * kMultiplier + increme
 std::string Little(std::uint64_t number) {
   std::string bytes;
   for (unsigned shift = 0; shift < 64; shift += 8) bytes += static_cast<char>(number >> shift);
-  return bytes;
-}
-
-std::string Unguessable() {
-  std::random_device device;
-  std::string bytes;
-  for (int i = 0; i < 16; ++i) bytes += static_cast<char>(device());
   return bytes;
 }
 
@@ -43,7 +37,7 @@ Word Below(Word range, Draw draw) {
 
 }  // namespace
 
-Generator::Generator(const std::optional<std::string>& seed) { Seed(seed ? *seed : Unguessable()); }
+Generator::Generator(const std::optional<std::string>& seed) { Seed(seed ? *seed : internal::RandomBytes(kSeedBytes)); }
 
 Generator::Generator(std::uint64_t seed) { Seed(Little(seed)); }
 

@@ -4,7 +4,8 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
-#include <random>
+
+#include "random/secrets.h"
 
 namespace envwire::internal {
 namespace {
@@ -16,13 +17,6 @@ constexpr Seconds kSlack{10.0};
 constexpr std::size_t kRequestIdBytes = 16;
 // Field 2 of every numbered request.
 constexpr std::uint32_t kSequenceTag = 2U << 3U;
-
-std::string RandomBytes(std::size_t count) {
-  std::random_device device;
-  std::string bytes(count, '\0');
-  for (char& each : bytes) each = static_cast<char>(device());
-  return bytes;
-}
 
 // Returns a request under another number. Messages are serialised with fields in order, so that the number is the first
 // field of one without a header.

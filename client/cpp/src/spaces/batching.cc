@@ -20,10 +20,8 @@ NdArray Repeated(const NdArray& one, std::size_t count) {
 }
 
 NdArray Filled(DType dtype, const std::vector<std::size_t>& shape, std::int64_t number) {
-  std::size_t size = 1;
-  for (const std::size_t length : shape) size *= length;
   std::string bytes;
-  for (std::size_t i = 0; i < size; ++i) AppendElement(&bytes, dtype, number);
+  for (std::size_t left = *SizeOf(shape); left > 0; --left) AppendElement(&bytes, dtype, number);
   return NdArray(dtype, shape, std::move(bytes));
 }
 
@@ -164,12 +162,6 @@ bool IsArrayLike(const Space& space) {
   return space.If<Box>() || space.If<Discrete>() || space.If<MultiBinary>() || space.If<MultiDiscrete>();
 }
 
-const std::vector<Value>* ElementsOf(const Value& value) {
-  if (const auto* list = value.If<List>()) return &list->values;
-  if (const auto* tuple = value.If<Tuple>()) return &tuple->values;
-  return nullptr;
-}
-
 // The count that all parts have.
 class CommonCount {
  public:
@@ -205,6 +197,12 @@ std::optional<std::size_t> CountOfTuple(const TupleSpace& space, const Value& ba
 
 }  // namespace
 
+const std::vector<Value>* ElementsOf(const Value& value) {
+  if (const auto* list = value.If<List>()) return &list->values;
+  if (const auto* tuple = value.If<Tuple>()) return &tuple->values;
+  return nullptr;
+}
+
 Space BatchSpace(const Space& space, std::size_t count) { return std::visit(BatchedSpace{count}, space.kind()); }
 
 Value Batch(const Space& space, const Samples& samples) { return std::visit(Batched{samples}, space.kind()); }
@@ -212,7 +210,7 @@ Value Batch(const Space& space, const Samples& samples) { return std::visit(Batc
 std::vector<Value> Unbatch(const Space& space, const Value& batch, std::size_t count) {
   if (const auto* array = batch.If<NdArray>()) return Rows(space, *array, count);
   if (const auto* dict = space.If<DictSpace>()) return UnbatchDict(*dict, batch.dict(), count);
-  const std::vector<Value>& values = batch.Is<List>() ? batch.As<List>().values : batch.tuple();
+  const std::vector<Value>& values = *ElementsOf(batch);
   if (const auto* tuple = space.If<TupleSpace>()) return UnbatchTuple(*tuple, values, count);
   return values;
 }

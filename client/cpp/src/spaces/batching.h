@@ -8,6 +8,8 @@
 
 namespace envwire::internal {
 
+// The elements of a list or a tuple; nullptr for anything else.
+const std::vector<Value>* ElementsOf(const Value& value);
 // The space of `count` samples of a space together.
 Space BatchSpace(const Space& space, std::size_t count);
 // Puts samples of a space together; arrays and numbers become one array.

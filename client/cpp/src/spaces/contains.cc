@@ -11,11 +11,14 @@ namespace {
 
 bool IsIntegral(DType dtype) { return dtype >= DType::kInt8 && dtype <= DType::kUint64; }
 
-// One integer: C++'s own, a NumPy scalar, or an array without axes.
-bool IsInteger(const Value& value) {
+// One integer: C++'s own, a NumPy scalar, or an array without axes; nothing for anything else.
+std::optional<std::int64_t> IntegerOf(const Value& value) {
   const auto* scalar = value.If<Scalar>();
   const auto* array = scalar != nullptr ? &scalar->number : value.If<NdArray>();
-  return value.Is<std::int64_t>() || (array != nullptr && array->shape().empty() && IsIntegral(array->dtype()));
+  const bool is_one =
+      value.Is<std::int64_t>() || (array != nullptr && array->shape().empty() && IsIntegral(array->dtype()) &&
+                                   !(array->dtype() == DType::kUint64 && array->Number(0) >= 0x1p63));
+  return is_one ? std::optional(value.AsInt()) : std::nullopt;
 }
 
 bool IsBetween(const NdArray& numbers, const NdArray& low, const NdArray& high) {
@@ -24,12 +27,6 @@ bool IsBetween(const NdArray& numbers, const NdArray& low, const NdArray& high) 
     if (!(number >= low.Number(i) && number <= high.Number(i))) return false;
   }
   return true;
-}
-
-const std::vector<Value>* Elements(const Value& value) {
-  if (const auto* tuple = value.If<Tuple>()) return &tuple->values;
-  if (const auto* list = value.If<List>()) return &list->values;
-  return nullptr;
 }
 
 bool IsBatchOf(const Space& space, const Value& batch) {
@@ -61,9 +58,9 @@ struct Contained {
   }
 
   bool operator()(const Discrete& space) const {
-    if (!IsInteger(value)) return false;
-    const std::int64_t number = value.AsInt();
-    return number >= space.start && number - space.start < space.n;
+    const std::optional<std::int64_t> number = IntegerOf(value);
+    return number && *number >= space.start &&
+           std::uint64_t(*number) - std::uint64_t(space.start) < std::uint64_t(space.n);
   }
 
   bool operator()(const MultiBinary& space) const {
@@ -106,7 +103,7 @@ struct Contained {
   }
 
   bool operator()(const TupleSpace& space) const {
-    const auto* values = Elements(value);
+    const auto* values = internal::ElementsOf(value);
     if (values == nullptr || values->size() != space.spaces.size()) return false;
     for (std::size_t i = 0; i < values->size(); ++i) {
       if (!space.spaces[i]->Contains((*values)[i])) return false;

@@ -1,3 +1,4 @@
+// Texts by their characters.
 #pragma once
 
 #include <string>

@@ -11,7 +11,6 @@ namespace {
 constexpr std::size_t kFirstLimit = std::size_t{64} * 1024;
 // A firewall that drops packets must not cost a client long; a server that is there answers in milliseconds.
 constexpr std::chrono::seconds kDial{3};
-constexpr char kUnix[] = "unix-abstract:";
 
 bool IsLocal(const std::string& host) { return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0; }
 
@@ -74,6 +73,7 @@ Attachments DirectChannel::ReadAttachments(std::size_t size, Clock::time_point d
 
 void DirectChannel::Exchange(const std::string& frame, Clock::time_point deadline, Answer* answer) {
   socket_->Write(frame.data(), frame.size(), deadline);
+  answer->message.Clear();  // the last answer; parsing would do it when the server has been waited for
   const FrameReader::Header header = reader_.ReadHeader(deadline);
   ReadMessage(header.message, deadline, &answer->message);
   answer->attachments = ReadAttachments(header.attachments, deadline);
@@ -109,8 +109,10 @@ void DirectTransport::Exchange(const Request& request, const std::string& header
   } catch (const ConnectionError&) {
     throw;
   } catch (const Error& error) {
-    // A session that serves a request does not answer a hello before it is done: it is tried again.
-    if (error.reason() == "DEADLINE_EXCEEDED") throw ConnectionError(error.what(), false, true);
+    // A session that serves a request does not answer a hello before it is done: it is tried again, while there is
+    // time.
+    if (error.reason() == "DEADLINE_EXCEEDED" && Clock::now() < deadline)
+      throw ConnectionError(error.what(), false, true);
     throw;
   }
   WriteRequestFrame(request, &frame_);

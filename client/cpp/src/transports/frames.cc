@@ -2,6 +2,8 @@
 
 #include <google/protobuf/io/coded_stream.h>
 
+#include <array>
+
 namespace envwire::internal {
 namespace {
 
@@ -12,13 +14,11 @@ constexpr std::size_t kMostVarints = 16;  // a tag and a length
 }  // namespace
 
 void AppendEnvelope(const Request& request, const std::string& header, std::string* out) {
-  const std::size_t start = out->size();
-  out->resize(start + kMostVarints);
-  auto* at = reinterpret_cast<std::uint8_t*>(&(*out)[start]);
-  std::uint8_t* end =
-      CodedOutputStream::WriteVarint32ToArray((static_cast<std::uint32_t>(request.kind) << 3U) | kLengthDelimited, at);
+  std::array<std::uint8_t, kMostVarints> lead;
+  std::uint8_t* end = CodedOutputStream::WriteVarint32ToArray(
+      (static_cast<std::uint32_t>(request.kind) << 3U) | kLengthDelimited, lead.data());
   end = CodedOutputStream::WriteVarint64ToArray(header.size() + request.body.size(), end);
-  out->resize(start + static_cast<std::size_t>(end - at));
+  out->append(reinterpret_cast<const char*>(lead.data()), static_cast<std::size_t>(end - lead.data()));
   out->append(header).append(request.body);
 }
 

@@ -1,6 +1,7 @@
 #include "transports/grpc.h"
 
 #include "transports/frames.h"
+#include "transports/grpc_bytes.h"
 #include "transports/methods.h"
 
 namespace envwire::internal {
@@ -29,22 +30,6 @@ std::shared_ptr<grpc::Channel> ChannelTo(const std::string& target, const std::o
 std::chrono::system_clock::time_point SystemTime(Clock::time_point deadline) {
   return std::chrono::system_clock::now() +
          std::chrono::duration_cast<std::chrono::system_clock::duration>(deadline - Clock::now());
-}
-
-grpc::ByteBuffer BufferOf(const std::string& bytes) {
-  const grpc::Slice slice(bytes);
-  return {&slice, 1};
-}
-
-std::string BytesOf(const grpc::ByteBuffer& buffer) {
-  std::vector<grpc::Slice> slices;
-  if (!buffer.Dump(&slices).ok()) throw ConnectionError("an answer could not be read", false, true);
-  std::string bytes;
-  bytes.reserve(buffer.Length());
-  for (const grpc::Slice& slice : slices) {
-    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  }
-  return bytes;
 }
 
 void ReadError(const grpc::Status& status, v1::ErrorStatus* error) {

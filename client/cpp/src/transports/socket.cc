@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,7 +21,6 @@
 namespace envwire::internal {
 namespace {
 
-constexpr char kUnix[] = "unix-abstract:";
 // Longer waits are slept through; most steps of cheap environments are served in less. The Python client spins as long.
 constexpr std::chrono::microseconds kSpin{200};
 
@@ -55,17 +53,16 @@ class Spin {
 
 class PlainSocket : public Socket {
  public:
-  PlainSocket(int fd, std::string address) : fd_(fd), address_(std::move(address)) {}
-  ~PlainSocket() override { close(fd_); }
+  PlainSocket(Descriptor fd, std::string address) : fd_(std::move(fd)), address_(std::move(address)) {}
 
   void Write(const char* data, std::size_t size, Clock::time_point deadline) override {
     while (size > 0) {
-      const ssize_t sent = send(fd_, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+      const ssize_t sent = send(fd_.get(), data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
       if (sent > 0) {
         data += sent;
         size -= static_cast<std::size_t>(sent);
       } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-        WaitFor(fd_, POLLOUT, deadline);
+        WaitFor(fd_.get(), POLLOUT, deadline);
       } else if (errno != EINTR) {
         Broke("the connection to " + address_ + " broke", errno, true);
       }
@@ -75,11 +72,11 @@ class PlainSocket : public Socket {
   std::size_t Read(char* data, std::size_t size, Clock::time_point deadline) override {
     ssize_t count = -1;
     const auto look = [&] {
-      count = recv(fd_, data, size, MSG_DONTWAIT);
+      count = recv(fd_.get(), data, size, MSG_DONTWAIT);
       return count >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
     };
     if (!spin_.Try(look)) {
-      while (!look()) WaitFor(fd_, POLLIN, deadline);
+      while (!look()) WaitFor(fd_.get(), POLLIN, deadline);
     }
     spin_.Woke();
     if (count < 0) Broke("the connection to " + address_ + " broke", errno, true);
@@ -87,10 +84,10 @@ class PlainSocket : public Socket {
     return static_cast<std::size_t>(count);
   }
 
-  void Shutdown() override { shutdown(fd_, SHUT_RDWR); }
+  void Shutdown() override { shutdown(fd_.get(), SHUT_RDWR); }
 
  private:
-  int fd_;
+  Descriptor fd_;
   std::string address_;
   Spin spin_;
 };
@@ -106,19 +103,15 @@ int ConnectOne(int fd, const sockaddr* address, socklen_t length, Clock::time_po
   return error;
 }
 
-int ConnectUnix(const std::string& name, Clock::time_point deadline) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (name.size() + 1 > sizeof(address.sun_path)) throw ConnectionError("the socket's name is too long", true, false);
-  std::memcpy(address.sun_path + 1, name.data(), name.size());
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+Descriptor ConnectUnix(const std::string& name, Clock::time_point deadline) {
+  const UnixAddress address(name);
   Descriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const int error = ConnectOne(fd.get(), reinterpret_cast<sockaddr*>(&address), length, deadline);
+  const int error = ConnectOne(fd.get(), address.get(), address.length, deadline);
   if (error != 0) Broke("cannot connect to the Unix socket " + name, error, false);
-  return fd.Release();
+  return fd;
 }
 
-int ConnectTcp(const std::string& target, Clock::time_point deadline) {
+Descriptor ConnectTcp(const std::string& target, Clock::time_point deadline) {
   const auto [host, port] = SplitAddress(target);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -133,7 +126,7 @@ int ConnectTcp(const std::string& target, Clock::time_point deadline) {
     error = ConnectOne(fd.get(), each->ai_addr, each->ai_addrlen, deadline);
     if (error == 0) {
       SetTcpOptions(fd.get());
-      return fd.Release();
+      return fd;
     }
   }
   Broke("cannot connect to " + target, error, false);
@@ -143,6 +136,13 @@ int ConnectTcp(const std::string& target, Clock::time_point deadline) {
 
 Descriptor::~Descriptor() {
   if (fd_ >= 0) close(fd_);
+}
+
+UnixAddress::UnixAddress(const std::string& name)
+    : length(static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())) {
+  if (length > sizeof(address)) throw ConnectionError("the socket's name is too long", true, false);
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
 }
 
 void SetTcpOptions(int fd) {
@@ -156,7 +156,9 @@ void SetTcpOptions(int fd) {
 #endif
 }
 
-std::unique_ptr<Socket> Adopt(int fd, const std::string& peer) { return std::make_unique<PlainSocket>(fd, peer); }
+std::unique_ptr<Socket> Adopt(Descriptor fd, const std::string& peer) {
+  return std::make_unique<PlainSocket>(std::move(fd), peer);
+}
 
 void WaitFor(int fd, short events, Clock::time_point deadline) {
   pollfd polled{fd, events, 0};
@@ -183,9 +185,9 @@ std::unique_ptr<Socket> Connect(const std::string& address, const std::optional<
   if (address.rfind(kUnix, 0) == 0) {
     return Adopt(ConnectUnix(address.substr(sizeof(kUnix) - 1), deadline), address);
   }
-  const int fd = ConnectTcp(address, deadline);
-  if (!tls) return Adopt(fd, address);
-  return ConnectTls(fd, *tls, SplitAddress(address).host, deadline);
+  Descriptor fd = ConnectTcp(address, deadline);
+  if (!tls) return Adopt(std::move(fd), address);
+  return ConnectTls(std::move(fd), *tls, SplitAddress(address).host, deadline);
 }
 
 }  // namespace envwire::internal

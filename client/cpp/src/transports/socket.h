@@ -1,6 +1,9 @@
 // Bytes over a socket with deadlines: TCP, TLS, or an abstract Unix socket.
 #pragma once
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,18 +28,6 @@ class Socket {
   virtual void Shutdown() = 0;
 };
 
-// Connects to "HOST:PORT" or "unix-abstract:NAME"; the latter never speaks TLS.
-std::unique_ptr<Socket> Connect(const std::string& address, const std::optional<Tls>& tls, Clock::time_point deadline);
-
-// Takes over a connected descriptor; `peer` is its name in errors.
-std::unique_ptr<Socket> Adopt(int fd, const std::string& peer);
-
-// Options of every TCP connection: no delays, and a kernel that asks after silent peers.
-void SetTcpOptions(int fd);
-
-// Waits until a descriptor can be read or written (POLLIN, POLLOUT). Throws Error (DEADLINE_EXCEEDED).
-void WaitFor(int fd, short events, Clock::time_point deadline);
-
 // A descriptor that is closed unless it was released.
 class Descriptor {
  public:
@@ -50,6 +41,30 @@ class Descriptor {
  private:
   int fd_;
 };
+
+// What the name of an abstract Unix socket follows in an address.
+inline constexpr char kUnix[] = "unix-abstract:";
+
+// The address of an abstract Unix socket. Throws ConnectionError for a name that is too long.
+struct UnixAddress {
+  explicit UnixAddress(const std::string& name);
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
+
+  sockaddr_un address{};
+  socklen_t length = 0;
+};
+
+// Connects to "HOST:PORT" or "unix-abstract:NAME"; the latter never speaks TLS.
+std::unique_ptr<Socket> Connect(const std::string& address, const std::optional<Tls>& tls, Clock::time_point deadline);
+
+// Takes over a connected descriptor; `peer` is its name in errors.
+std::unique_ptr<Socket> Adopt(Descriptor fd, const std::string& peer);
+
+// Options of every TCP connection: no delays, and a kernel that asks after silent peers.
+void SetTcpOptions(int fd);
+
+// Waits until a descriptor can be read or written (POLLIN, POLLOUT). Throws Error (DEADLINE_EXCEEDED).
+void WaitFor(int fd, short events, Clock::time_point deadline);
 
 struct HostPort {
   std::string host;

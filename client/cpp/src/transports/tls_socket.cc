@@ -6,7 +6,6 @@
 #include <openssl/x509v3.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstdint>
@@ -68,11 +67,8 @@ void UseCertificate(SSL_CTX* context, const Tls& tls) {
 
 class TlsSocket : public Socket {
  public:
-  TlsSocket(int fd, ContextPtr context, SslPtr ssl) : fd_(fd), context_(std::move(context)), ssl_(std::move(ssl)) {}
-  ~TlsSocket() override {
-    SSL_shutdown(ssl_.get());
-    close(fd_);
-  }
+  TlsSocket(Descriptor fd, SslPtr ssl) : fd_(std::move(fd)), ssl_(std::move(ssl)) {}
+  ~TlsSocket() override { SSL_shutdown(ssl_.get()); }
 
   // `shake` is SSL_connect or SSL_accept.
   void Handshake(int (*shake)(SSL*), Clock::time_point deadline) {
@@ -90,7 +86,7 @@ class TlsSocket : public Socket {
     const auto part = static_cast<int>(std::min<std::size_t>(size, 1U << 30U));
     return static_cast<std::size_t>(Until(deadline, [&] { return SSL_read(ssl_.get(), data, part); }));
   }
-  void Shutdown() override { shutdown(fd_, SHUT_RDWR); }
+  void Shutdown() override { shutdown(fd_.get(), SHUT_RDWR); }
 
  private:
   template <class Call>
@@ -100,16 +96,15 @@ class TlsSocket : public Socket {
       const int result = call();
       if (result > 0) return result;
       switch (SSL_get_error(ssl_.get(), result)) {
-        case SSL_ERROR_WANT_READ: WaitFor(fd_, POLLIN, deadline); break;
-        case SSL_ERROR_WANT_WRITE: WaitFor(fd_, POLLOUT, deadline); break;
+        case SSL_ERROR_WANT_READ: WaitFor(fd_.get(), POLLIN, deadline); break;
+        case SSL_ERROR_WANT_WRITE: WaitFor(fd_.get(), POLLOUT, deadline); break;
         case SSL_ERROR_SSL: Refuse("TLS failed");
         default: throw ConnectionError("the peer closed the TLS connection", false, true);
       }
     }
   }
 
-  int fd_;
-  ContextPtr context_;
+  Descriptor fd_;
   SslPtr ssl_;
 };
 
@@ -157,18 +152,17 @@ void SetSocket(SSL* ssl, int fd) {
   SSL_set_bio(ssl, bio, bio);  // takes it over
 }
 
-std::unique_ptr<Socket> Shaken(int fd, ContextPtr context, SslPtr ssl, int (*shake)(SSL*), Clock::time_point deadline) {
-  SetSocket(ssl.get(), fd);
-  auto socket = std::make_unique<TlsSocket>(fd, std::move(context), std::move(ssl));
+std::unique_ptr<Socket> Shaken(Descriptor fd, SslPtr ssl, int (*shake)(SSL*), Clock::time_point deadline) {
+  SetSocket(ssl.get(), fd.get());
+  auto socket = std::make_unique<TlsSocket>(std::move(fd), std::move(ssl));
   socket->Handshake(shake, deadline);
   return socket;
 }
 
 }  // namespace
 
-std::unique_ptr<Socket> ConnectTls(int fd, const Tls& tls, const std::string& host, Clock::time_point deadline) {
-  Descriptor descriptor(fd);
-  ContextPtr context = ContextOf(TLS_client_method(), tls, SSL_VERIFY_PEER);
+std::unique_ptr<Socket> ConnectTls(Descriptor fd, const Tls& tls, const std::string& host, Clock::time_point deadline) {
+  const ContextPtr context = ContextOf(TLS_client_method(), tls, SSL_VERIFY_PEER);
   SslPtr ssl(SSL_new(context.get()));
   const std::string& name = tls.server_name.empty() ? host : tls.server_name;
   X509_VERIFY_PARAM* verified = SSL_get0_param(ssl.get());
@@ -177,7 +171,7 @@ std::unique_ptr<Socket> ConnectTls(int fd, const Tls& tls, const std::string& ho
     SSL_set_tlsext_host_name(ssl.get(), name.c_str());
     if (SSL_set1_host(ssl.get(), name.c_str()) != 1) Refuse("the server's name cannot be verified");
   }
-  return Shaken(descriptor.Release(), std::move(context), std::move(ssl), SSL_connect, deadline);
+  return Shaken(std::move(fd), std::move(ssl), SSL_connect, deadline);
 }
 
 ServerTls::ServerTls(const Tls& tls)
@@ -185,8 +179,8 @@ ServerTls::ServerTls(const Tls& tls)
           TLS_server_method(), tls,
           tls.root_certificates.empty() ? SSL_VERIFY_NONE : SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT)) {}
 
-std::unique_ptr<Socket> ServerTls::Accept(int fd, Clock::time_point deadline) const {
-  return Shaken(fd, context_, SslPtr(SSL_new(context_.get())), SSL_accept, deadline);
+std::unique_ptr<Socket> ServerTls::Accept(Descriptor fd, Clock::time_point deadline) const {
+  return Shaken(std::move(fd), SslPtr(SSL_new(context_.get())), SSL_accept, deadline);
 }
 
 }  // namespace envwire::internal

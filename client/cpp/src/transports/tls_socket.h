@@ -11,7 +11,7 @@
 namespace envwire::internal {
 
 // Takes over `fd` and verifies the server's certificate for `host`, or for `tls.server_name`.
-std::unique_ptr<Socket> ConnectTls(int fd, const Tls& tls, const std::string& host, Clock::time_point deadline);
+std::unique_ptr<Socket> ConnectTls(Descriptor fd, const Tls& tls, const std::string& host, Clock::time_point deadline);
 
 // What a server shows and asks of its clients: `tls` holds its certificate and key, and with `root_certificates`
 // clients have to show a certificate as well. Throws Error (UNAVAILABLE) for what cannot be read.
@@ -19,7 +19,7 @@ class ServerTls {
  public:
   explicit ServerTls(const Tls& tls);
   // Takes over `fd` and waits for the client's handshake.
-  std::unique_ptr<Socket> Accept(int fd, Clock::time_point deadline) const;
+  std::unique_ptr<Socket> Accept(Descriptor fd, Clock::time_point deadline) const;
 
  private:
   std::shared_ptr<SSL_CTX> context_;

@@ -4,7 +4,7 @@
 #include <regex>
 #include <set>
 
-#include "envwire/error.hpp"
+#include "values/elements.h"
 
 namespace envwire::internal {
 namespace {
@@ -67,11 +67,7 @@ void CheckArray(const NdArray& array) {
 }
 
 void CheckObjects(const ObjectArray& array) {
-  std::size_t size = 1;
-  for (const std::size_t length : array.shape) {
-    if (__builtin_mul_overflow(size, length, &size)) Refuse("the shape of an array is too large");
-  }
-  if (size != array.values.size()) Refuse("an array's elements do not fill its shape");
+  if (SizeOf(array.shape) != array.values.size()) Refuse("an array's elements do not fill its shape");
 }
 
 void CheckScalar(const NdArray& number) {

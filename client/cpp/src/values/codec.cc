@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "envwire/error.hpp"
+#include "values/elements.h"
 #include "values/utf8.h"
 
 namespace envwire::internal {
@@ -87,33 +88,27 @@ std::vector<std::size_t> ShapeOf(const google::protobuf::RepeatedField<std::uint
 }
 
 std::string Filled(const std::string& element, const std::vector<std::size_t>& shape, std::size_t* left) {
-  std::size_t bytes = element.size();
-  for (const std::size_t length : shape) {
-    if (__builtin_mul_overflow(bytes, length, &bytes)) Refuse("a filled array is too large");
-  }
-  if (bytes > *left) Refuse("the filled arrays of a message are larger than 256 MiB");
-  *left -= bytes;
+  const std::optional<std::size_t> bytes = SizeOf(shape, element.size());
+  if (!bytes || *bytes > *left) Refuse("the filled arrays of a message are larger than 256 MiB");
+  *left -= *bytes;
   std::string data;
-  data.reserve(bytes);
+  data.reserve(*bytes);
   data = element;
-  while (data.size() < bytes) data.append(data, 0, std::min(data.size(), bytes - data.size()));
-  data.resize(bytes);
+  while (data.size() < *bytes) data.append(data, 0, std::min(data.size(), *bytes - data.size()));
+  data.resize(*bytes);
   return data;
 }
 
 NdArray Attached(const v1::Tensor& message, const Attachments& attachments) {
   std::vector<std::size_t> shape = ShapeOf(message.shape());
   const auto dtype = static_cast<DType>(message.data_type());
-  std::size_t bytes = ItemSize(dtype);
-  for (const std::size_t length : shape) {
-    if (__builtin_mul_overflow(bytes, length, &bytes)) Refuse("an attached array is too large");
-  }
+  const std::optional<std::size_t> bytes = SizeOf(shape, ItemSize(dtype));
   const std::size_t offset = message.attachment_offset();
-  if (offset > attachments.size || bytes > attachments.size - offset) {
+  if (!bytes || offset > attachments.size || *bytes > attachments.size - offset) {
     Refuse("an array lies beyond the attachments of its frame");
   }
   std::shared_ptr<const char> elements(attachments.data, attachments.data.get() + offset);
-  return NdArray(dtype, std::move(shape), std::move(elements), bytes);
+  return NdArray(dtype, std::move(shape), std::move(elements), *bytes);
 }
 
 }  // namespace
@@ -222,62 +217,3 @@ NdArray Decode(v1::Tensor* message, const Attachments& attachments) {
 }
 
 }  // namespace envwire::internal
-
-namespace envwire {
-
-const Value* Dict::Find(std::string_view key) const {
-  const auto found = std::find_if(entries_.begin(), entries_.end(), [key](const Entry& entry) {
-    const auto* name = entry.first.If<std::string>();
-    return name != nullptr && *name == key;
-  });
-  return found == entries_.end() ? nullptr : &found->second;
-}
-
-const Value* Dict::FindKey(const Value& key) const {
-  if (const auto* name = key.If<std::string>()) return Find(*name);
-  const std::string bytes = EncodeValue(key);
-  const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const Entry& entry) { return EncodeValue(entry.first) == bytes; });
-  return found == entries_.end() ? nullptr : &found->second;
-}
-
-const Value& Dict::at(std::string_view key) const {
-  if (const Value* found = Find(key)) return *found;
-  throw std::out_of_range("the dictionary has no \"" + std::string(key) + "\"");
-}
-
-void Dict::Add(Value key, Value value) { entries_.emplace_back(std::move(key), std::move(value)); }
-
-Dict::Dict(std::initializer_list<std::pair<std::string, Value>> entries) {
-  for (const auto& [key, value] : entries) Add(key, value);
-}
-
-double Value::AsDouble() const {
-  if (const auto* number = If<double>()) return *number;
-  if (const auto* number = If<std::int64_t>()) return static_cast<double>(*number);
-  if (const auto* number = If<bool>()) return *number ? 1.0 : 0.0;
-  if (const auto* number = If<Scalar>()) return number->AsDouble();
-  if (const auto* array = If<NdArray>(); array != nullptr && array->size() == 1) return array->Number(0);
-  throw std::invalid_argument("the value is no number");
-}
-
-std::int64_t Value::AsInt() const {
-  if (const auto* number = If<std::int64_t>()) return *number;
-  return static_cast<std::int64_t>(AsDouble());
-}
-
-std::string EncodeValue(const Value& value) {
-  v1::Value message;
-  internal::Encode(value, &message);
-  return message.SerializeAsString();
-}
-
-Value DecodeValue(std::string_view bytes) {
-  v1::Value message;
-  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    throw Error("INVALID_VALUE", "the bytes are no value");
-  }
-  return internal::Decode(&message, {});
-}
-
-}  // namespace envwire

@@ -1,13 +1,37 @@
-// Numbers as elements of arrays.
+// Elements of arrays: how many bytes they take, and how numbers become them.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <optional>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "envwire/error.hpp"
 #include "envwire/ndarray.hpp"
 
 namespace envwire::internal {
+
+// The product of the axes and of `item`; nothing where it does not fit into a size_t.
+inline std::optional<std::size_t> SizeOf(const std::vector<std::size_t>& shape, std::size_t item = 1) {
+  for (const std::size_t length : shape) {
+    if (__builtin_mul_overflow(item, length, &item)) return std::nullopt;
+  }
+  return item;
+}
+
+// A number as one of another type. Throws std::invalid_argument where it lies beyond the integers of 64 bits.
+template <class To, class From>
+To Converted(From number) {
+  if constexpr (std::is_same_v<To, std::int64_t>) {
+    const bool fits = std::is_floating_point_v<From> ? std::abs(static_cast<double>(number)) < 0x1p63
+                                                     : std::is_signed_v<From> || static_cast<To>(number) >= 0;
+    if (!fits) throw std::invalid_argument("the number is no integer of 64 bits");
+  }
+  return static_cast<To>(number);
+}
 
 template <class Element, class Number>
 void AppendAs(std::string* bytes, Number number) {

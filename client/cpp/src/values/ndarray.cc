@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "values/elements.h"
+
 namespace envwire {
 namespace {
 
@@ -29,31 +31,24 @@ constexpr std::array<Kind, 16> kKinds = {{{"unspecified", 0},
 
 const Kind& KindOf(DType dtype) { return kKinds.at(static_cast<std::size_t>(dtype)); }
 
-// Product of the axes; throws where it does not fit into a size_t.
-std::size_t Product(const std::vector<std::size_t>& shape) {
-  std::size_t product = 1;
-  for (const std::size_t length : shape) {
-    if (__builtin_mul_overflow(product, length, &product)) {
-      throw std::invalid_argument("the shape of an array is too large");
-    }
-  }
-  return product;
+std::size_t Product(const std::vector<std::size_t>& shape, std::size_t item = 1) {
+  if (const auto product = internal::SizeOf(shape, item)) return *product;
+  throw std::invalid_argument("the shape of an array is too large");
 }
 
 void CheckSize(DType dtype, const std::vector<std::size_t>& shape, std::size_t bytes) {
-  const std::size_t item = ItemSize(dtype);
-  std::size_t expected = 0;
-  if (item != 0 && (__builtin_mul_overflow(Product(shape), item, &expected) || expected != bytes)) {
+  const std::size_t expected = Product(shape, ItemSize(dtype));
+  if (ItemSize(dtype) != 0 && expected != bytes) {
     throw std::invalid_argument("an array of " + std::string(DTypeName(dtype)) + " has " + std::to_string(bytes) +
                                 " bytes, its shape asks for " + std::to_string(expected));
   }
 }
 
-template <class T>
-double Read(const char* bytes, std::size_t index) {
+template <class To, class T>
+To Read(const char* bytes, std::size_t index) {
   T number;
   std::memcpy(&number, bytes + index * sizeof(T), sizeof(T));
-  return static_cast<double>(number);
+  return internal::Converted<To>(number);
 }
 
 double ReadHalf(const char* bytes, std::size_t index) {
@@ -65,6 +60,30 @@ double ReadHalf(const char* bytes, std::size_t index) {
   if (exponent == 0x1f) return fraction == 0 ? sign / 0.0 : 0.0 / 0.0;
   if (exponent == 0) return sign * fraction * 0x1p-14;
   return sign * (1.0 + fraction) * static_cast<double>(1U << static_cast<unsigned>(exponent)) * 0x1p-15;
+}
+
+template <class To>
+To Element(const NdArray& array, std::size_t index) {
+  if (index >= array.size()) throw std::out_of_range("the array has no element " + std::to_string(index));
+  const char* bytes = array.bytes();
+  switch (array.dtype()) {
+    case DType::kBool:
+    case DType::kUint8: return Read<To, std::uint8_t>(bytes, index);
+    case DType::kInt8: return Read<To, std::int8_t>(bytes, index);
+    case DType::kInt16: return Read<To, std::int16_t>(bytes, index);
+    case DType::kInt32: return Read<To, std::int32_t>(bytes, index);
+    case DType::kInt64: return Read<To, std::int64_t>(bytes, index);
+    case DType::kUint16: return Read<To, std::uint16_t>(bytes, index);
+    case DType::kUint32: return Read<To, std::uint32_t>(bytes, index);
+    case DType::kUint64: return Read<To, std::uint64_t>(bytes, index);
+    case DType::kFloat16: return internal::Converted<To>(ReadHalf(bytes, index));
+    case DType::kFloat32: return Read<To, float>(bytes, index);
+    case DType::kFloat64: return Read<To, double>(bytes, index);
+    case DType::kComplex64:
+    case DType::kComplex128:
+    case DType::kNumpy: break;
+  }
+  throw std::invalid_argument(std::string("elements of ") + DTypeName(array.dtype()) + " are no real numbers");
 }
 
 }  // namespace
@@ -93,28 +112,8 @@ NdArray::NdArray(DType dtype, std::vector<std::size_t> shape, std::shared_ptr<co
 
 std::size_t NdArray::size() const { return Product(shape_); }
 
-double NdArray::Number(std::size_t index) const {
-  if (index >= size()) throw std::out_of_range("the array has no element " + std::to_string(index));
-  const char* bytes = elements_.get();
-  switch (dtype_) {
-    case DType::kBool:
-    case DType::kUint8: return Read<std::uint8_t>(bytes, index);
-    case DType::kInt8: return Read<std::int8_t>(bytes, index);
-    case DType::kInt16: return Read<std::int16_t>(bytes, index);
-    case DType::kInt32: return Read<std::int32_t>(bytes, index);
-    case DType::kInt64: return Read<std::int64_t>(bytes, index);
-    case DType::kUint16: return Read<std::uint16_t>(bytes, index);
-    case DType::kUint32: return Read<std::uint32_t>(bytes, index);
-    case DType::kUint64: return Read<std::uint64_t>(bytes, index);
-    case DType::kFloat16: return ReadHalf(bytes, index);
-    case DType::kFloat32: return Read<float>(bytes, index);
-    case DType::kFloat64: return Read<double>(bytes, index);
-    case DType::kComplex64:
-    case DType::kComplex128:
-    case DType::kNumpy: break;
-  }
-  throw std::invalid_argument(std::string("elements of ") + DTypeName(dtype_) + " are no real numbers");
-}
+double NdArray::Number(std::size_t index) const { return Element<double>(*this, index); }
+std::int64_t NdArray::Integer(std::size_t index) const { return Element<std::int64_t>(*this, index); }
 
 bool operator==(const NdArray& one, const NdArray& other) {
   return one.dtype_ == other.dtype_ && one.shape_ == other.shape_ && one.bytes_ == other.bytes_ &&

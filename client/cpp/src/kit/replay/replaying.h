@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "kit/hosted.h"
+#include "kit/hosting/hosted.h"
 #include "kit/replay/digest.h"
 #include "kit/reply.h"
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "envwire/kit.hpp"
-#include "kit/hosted.h"
-#include "kit/np_random.h"
+#include "kit/hosting/hosted.h"
+#include "kit/hosting/np_random.h"
 
 namespace envwire::internal {
 

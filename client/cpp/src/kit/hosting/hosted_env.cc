@@ -1,10 +1,10 @@
-#include "kit/hosted_env.h"
+#include "kit/hosting/hosted_env.h"
 
 #include <google/protobuf/io/coded_stream.h>
 
 #include "kit/faults.h"
+#include "kit/hosting/results.h"
 #include "kit/request_fields.h"
-#include "kit/results.h"
 #include "spaces/codec.h"
 #include "values/checks.h"
 
@@ -41,13 +41,9 @@ void HostedEnv::Serve(Kind kind, std::string_view body, v1::InteractResponse* an
     case Kind::kCallMethod: return CallMethod(body, answer->mutable_call_method());
     case Kind::kSaveState: return answer->mutable_save_state()->set_state(SaveState());
     case Kind::kRestoreState:
-      RestoreState(Parsed<v1::RestoreStateRequest>(body).state());
       answer->mutable_restore_state();
-      return;
-    case Kind::kClose:
-      Close();
-      answer->mutable_close();
-      return;
+      return RestoreState(Parsed<v1::RestoreStateRequest>(body).state());
+    case Kind::kClose: answer->mutable_close(); return Close();
     default: throw Error("UNSUPPORTED", "this server does not have this request");
   }
 }

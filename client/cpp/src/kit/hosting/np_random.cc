@@ -1,4 +1,4 @@
-#include "kit/np_random.h"
+#include "kit/hosting/np_random.h"
 
 #include "envwire/error.hpp"
 #include "values/codec.h"

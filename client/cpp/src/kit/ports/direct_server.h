@@ -14,15 +14,12 @@ namespace envwire::internal {
 
 class DirectServer {
  public:
-  // Listens. Throws Error (UNAVAILABLE) where the port cannot be had.
+  // Listens, and has the service offer its addresses. Throws Error (UNAVAILABLE) where the port cannot be had.
   DirectServer(Service& service, const ServeOptions& options);
   // Ends all connections.
   ~DirectServer();
   DirectServer(const DirectServer&) = delete;
   DirectServer& operator=(const DirectServer&) = delete;
-
-  // The addresses to offer.
-  std::vector<std::string> addresses() const;
 
  private:
   struct Connection {

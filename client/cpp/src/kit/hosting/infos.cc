@@ -1,4 +1,4 @@
-#include "kit/infos.h"
+#include "kit/hosting/infos.h"
 
 #include <algorithm>
 

@@ -4,9 +4,9 @@
 #include <deque>
 
 #include "envwire/kit.hpp"
-#include "kit/hosted.h"
-#include "kit/noted_attributes.h"
-#include "kit/np_random.h"
+#include "kit/hosting/hosted.h"
+#include "kit/hosting/noted_attributes.h"
+#include "kit/hosting/np_random.h"
 
 namespace envwire::internal {
 

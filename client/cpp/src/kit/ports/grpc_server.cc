@@ -1,4 +1,4 @@
-#include "kit/grpc_server.h"
+#include "kit/ports/grpc_server.h"
 
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/impl/codegen/method_handler.h>
@@ -6,6 +6,8 @@
 #include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/resource_quota.h>
 
+#include "random/secrets.h"
+#include "transports/grpc_bytes.h"
 #include "transports/methods.h"
 
 namespace envwire::internal {
@@ -14,22 +16,6 @@ namespace {
 constexpr char kHealthName[] = "envwire.v1.EnvironmentService";
 // Each call that is served takes a thread, and each stream: two for each session, and room for others.
 constexpr int kMoreThreads = 64;
-
-grpc::ByteBuffer BufferOf(std::string_view bytes) {
-  const grpc::Slice slice(bytes.data(), bytes.size());
-  return {&slice, 1};
-}
-
-std::string BytesOf(const grpc::ByteBuffer& buffer) {
-  std::vector<grpc::Slice> slices;
-  std::string bytes;
-  if (!buffer.Dump(&slices).ok()) return bytes;
-  bytes.reserve(buffer.Length());
-  for (const grpc::Slice& slice : slices) {
-    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  }
-  return bytes;
-}
 
 std::shared_ptr<grpc::ServerCredentials> CredentialsOf(const std::optional<Tls>& tls) {
   if (!tls) return grpc::InsecureServerCredentials();

@@ -1,12 +1,10 @@
-#include "kit/listeners.h"
+#include "kit/ports/listeners.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <cstring>
 #include <memory>
 
@@ -46,11 +44,8 @@ Descriptor ListenTcp(const std::string& host, int port) {
 }
 
 Descriptor ListenAbstract(const std::string& name) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path + 1, name.data(), std::min(name.size(), sizeof(address.sun_path) - 1));
-  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  return Listen(NewSocket(AF_UNIX), reinterpret_cast<sockaddr*>(&address), length, "unix-abstract:" + name);
+  const UnixAddress address(name);
+  return Listen(NewSocket(AF_UNIX), address.get(), address.length, kUnix + name);
 }
 
 int PortOf(int listener) {

@@ -1,4 +1,4 @@
-#include "kit/results.h"
+#include "kit/hosting/results.h"
 
 #include "values/checks.h"
 #include "values/codec.h"

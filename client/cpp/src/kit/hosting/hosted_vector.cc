@@ -1,11 +1,11 @@
-#include "kit/hosted_vector.h"
+#include "kit/hosting/hosted_vector.h"
 
 #include <limits>
 #include <map>
 
-#include "kit/infos.h"
+#include "kit/hosting/infos.h"
+#include "kit/hosting/results.h"
 #include "kit/request_fields.h"
-#include "kit/results.h"
 #include "spaces/batching.h"
 #include "spaces/codec.h"
 #include "values/checks.h"
@@ -35,8 +35,7 @@ std::optional<NdArray> TakeMask(std::optional<Dict>* options, std::size_t count)
   NdArray taken = *array;
   Dict others;
   for (const auto& [key, value] : (*options)->entries()) {
-    const auto* name = key.If<std::string>();
-    if (name == nullptr || *name != kMask) others.Add(key, value);
+    if (&value != mask) others.Add(key, value);
   }
   *options = std::move(others);
   return taken;
@@ -94,10 +93,7 @@ void HostedVector::Serve(Kind kind, std::string_view body, v1::InteractResponse*
       for (Member& member : members_) frames.values.push_back(member.env->Render());
       return EncodeShown(frames, "the frame", answer->mutable_render()->mutable_frame());
     }
-    case Kind::kClose:
-      Close();
-      answer->mutable_close();
-      return;
+    case Kind::kClose: answer->mutable_close(); return Close();
     default: throw Error("UNSUPPORTED", "vector environments of this server do not have this request");
   }
 }
@@ -163,7 +159,7 @@ void HostedVector::Step(std::string_view body, v1::StepResponse* answer) {
   std::vector<Dict> infos;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     results.push_back(StepMember(members_[i], each[i]));
-    infos.push_back(results.back().info);
+    infos.push_back(std::move(results.back().info));
   }
   EncodeShown(Observations(), "the observation", answer->mutable_observation());
   answer->set_reward(std::numeric_limits<double>::quiet_NaN());
@@ -177,9 +173,7 @@ void HostedVector::Step(std::string_view body, v1::StepResponse* answer) {
 StepResult HostedVector::StepMember(Member& member, const Value& action) {
   if (member.part == Part::kLeftOut) return {};
   if (member.part == Part::kBeginning || (member.ended && mode_ == Autoreset::kNextStep)) {
-    StepResult result;
-    result.info = ResetMember(member, std::nullopt, std::nullopt);
-    return result;
+    return {Value(), 0, false, false, ResetMember(member, std::nullopt, std::nullopt)};
   }
   if (member.ended) throw Error("RESET_NEEDED", "a member whose episode ended has to be reset first");
   StepResult result = member.env->Step(action);
@@ -242,8 +236,7 @@ void HostedVector::SetAttribute(std::string_view body, v1::SetAttributeResponse*
   const Value value = DecodeSent(request.mutable_value());
   const std::vector<Member*> members = Named(request.members());
   std::vector<Value> each(members.size(), value);
-  if (const auto* list = value.If<List>()) each = list->values;
-  if (const auto* tuple = value.If<Tuple>()) each = tuple->values;
+  if (const auto* own = ElementsOf(value)) each = *own;
   if (each.size() != members.size()) throw Error("INVALID_VALUE", "there is a value for each member, or one for all");
   for (std::size_t i = 0; i < members.size(); ++i) {
     const auto attribute = members[i]->env->attributes().find(request.name());

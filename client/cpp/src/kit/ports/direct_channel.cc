@@ -1,10 +1,11 @@
-#include "kit/direct_channel.h"
+#include "kit/ports/direct_channel.h"
 
 #include <cstring>
 #include <limits>
 
 #include "envwire/v1/direct.pb.h"
 #include "kit/faults.h"
+#include "random/secrets.h"
 #include "transports/frame_reader.h"
 #include "transports/frames.h"
 

@@ -1,4 +1,4 @@
-#include "kit/noted_attributes.h"
+#include "kit/hosting/noted_attributes.h"
 
 #include <algorithm>
 #include <cctype>

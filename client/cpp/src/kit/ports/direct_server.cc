@@ -1,4 +1,4 @@
-#include "kit/direct_server.h"
+#include "kit/ports/direct_server.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -9,8 +9,9 @@
 #include <cerrno>
 #include <system_error>
 
-#include "kit/direct_channel.h"
-#include "kit/listeners.h"
+#include "kit/ports/direct_channel.h"
+#include "kit/ports/listeners.h"
+#include "random/secrets.h"
 
 namespace envwire::internal {
 namespace {
@@ -33,6 +34,8 @@ DirectServer::DirectServer(Service& service, const ServeOptions& options)
       unix_(ListenAbstract(name_)),
       wake_(eventfd(0, EFD_CLOEXEC)) {
   if (options.tls) tls_.emplace(*options.tls);
+  // Before anybody can come who has a session made, and is told these.
+  service.maker().direct_addresses = {kUnix + name_, ":" + std::to_string(PortOf(tcp_.get()))};
   acceptor_ = std::thread([this] { Accept(); });
 }
 
@@ -48,10 +51,6 @@ DirectServer::~DirectServer() {
     }
   }
   for (Connection& each : connections_) each.thread.join();
-}
-
-std::vector<std::string> DirectServer::addresses() const {
-  return {"unix-abstract:" + name_, ":" + std::to_string(PortOf(tcp_.get()))};
 }
 
 void DirectServer::Accept() {
@@ -107,10 +106,9 @@ void DirectServer::Serve(Connection* connection, Descriptor fd, bool is_tcp) {
 }
 
 std::shared_ptr<Socket> DirectServer::Opened(Descriptor fd, bool is_tcp, Clock::time_point deadline) const {
-  if (!is_tcp) return Adopt(fd.Release(), "a client");
-  SetTcpOptions(fd.get());
-  if (!tls_) return Adopt(fd.Release(), "a client");
-  return tls_->Accept(fd.Release(), deadline);
+  if (is_tcp) SetTcpOptions(fd.get());
+  if (is_tcp && tls_) return tls_->Accept(std::move(fd), deadline);
+  return Adopt(std::move(fd), "a client");
 }
 
 void DirectServer::Note(Connection* connection, std::shared_ptr<Socket> socket) {
