@@ -41,9 +41,10 @@ void ReadError(const grpc::Status& status, v1::ErrorStatus* error) {
 
 // A status without details comes from gRPC itself: no connection, or a deadline.
 [[noreturn]] void ThrowTransportError(const grpc::Status& status, const std::string& target) {
-  const std::string what = target + ": " + status.error_message();
-  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) throw Error("DEADLINE_EXCEEDED", what);
   const bool refused = status.error_message().find("refused") != std::string::npos;
+  const std::string what = target + ": " + status.error_message() +
+                           (refused ? "; start a server there (envwire serve ...), or correct the address" : "");
+  if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) throw Error("DEADLINE_EXCEEDED", what);
   const bool connected = status.error_message().find("failed to connect") == std::string::npos;
   throw ConnectionError(what, refused, connected && !refused);
 }
