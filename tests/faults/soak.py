@@ -238,7 +238,7 @@ def _settled(server: Server, guard: Guard, before: Left) -> Left:
         looks.append(Left.of(server, guard))
         return looks[-1] == before
 
-    eventually(as_before, 3 * _LEASE)
+    eventually(as_before, 12 * _LEASE)
     return looks[-1]
 
 

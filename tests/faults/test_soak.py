@@ -26,5 +26,6 @@ def test_nothing_is_lost_doubled_or_left_over(
     transport: str, guard: Callable[[], Guard], capfd: pytest.CaptureFixture[str]
 ) -> None:
     result = run(60, clients=4, transport=transport, seed=3, between=20, guard=guard())
-    assert verdict(result), (result, capfd.readouterr().err)
+    figures = "\n".join(f"{name}: {value}" for name, value in result.items())
+    assert verdict(result), f"{figures}\n{capfd.readouterr().err}"
     assert result["faults injected"] == 60
