@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[3]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 #: A line of shell in a block, fenced or indented, that begins with the command.
-_LINE = re.compile(r"^(?: {4})?(?:until |[A-Z_]+=\S+ )*envwire ([^$\n]+)$", re.MULTILINE)
+_LINE = re.compile(r"^(?: {4}|\$ )?(?:until |[A-Z_]+=\S+ )*envwire ([^$`\n]+)$", re.MULTILINE)
 _ROOT: Any = typer.main.get_command(app)
 
 
