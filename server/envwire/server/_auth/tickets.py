@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 #: Keys trusted per gateway: also that of its previous run, whose tickets may still be in use.
 _KEYS = 2
 _KEY_BYTES = 32
+#: Accepted tickets that are remembered, for the requests of their sessions over gRPC: the gateway that signed them may
+#: have been restarted any number of times since.
+_REMEMBERED = 16_384
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ class Tickets:
         self._clock = clock
         self._keys: dict[str, list[_Key]] = {}
         self._used: dict[bytes, tuple[int, int]] = {}
+        #: Accepted tickets as they were sent, the one that was shown last at the end.
+        self._known: dict[bytes, farm_pb2.Ticket] = {}
 
     def trust(self, gateway: str, key: bytes, incarnation: str, now: float) -> None:
         """Trusts tickets that a gateway signs with this key from now on.
@@ -83,6 +88,13 @@ class Tickets:
         Raises:
             FaultError: UNAUTHENTICATED: no trusted gateway signed the ticket.
         """
+        known = self._known.pop(signed, None)
+        ticket = self._known[signed] = known or self._verified(signed)
+        if len(self._known) > _REMEMBERED:
+            del self._known[next(iter(self._known))]
+        return ticket
+
+    def _verified(self, signed: bytes) -> farm_pb2.Ticket:
         from cryptography.exceptions import InvalidSignature
 
         try:

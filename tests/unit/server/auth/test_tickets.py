@@ -127,7 +127,18 @@ def test_tickets_of_a_gateways_last_run_are_on_their_way(scene: Scene) -> None:
     scene.trust(scene.tickets, TicketSigner(lambda: scene.now))
     scene.make(signed)
     scene.trust(scene.tickets, TicketSigner(lambda: scene.now))
-    refused(lambda: scene.make(scene.signed()), "no gateway")
+    refused(lambda: scene.make(scene.signed(count=2)), "no gateway")
+
+
+def test_a_ticket_that_was_accepted_stays_known_however_often_the_gateway_is_restarted(
+    scene: Scene,
+) -> None:
+    first, late = scene.signed(), scene.signed(count=2)
+    scene.make(first)
+    for _ in range(3):
+        scene.trust(scene.tickets, TicketSigner(lambda: scene.now))
+    assert scene.tickets.read(first).principal == "token alice"
+    refused(lambda: scene.tickets.read(late), "no gateway")
 
 
 def test_a_ticket_is_for_playing_whatever_the_server_allows_others(scene: Scene) -> None:
