@@ -3,13 +3,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
-import { ConnectionError } from "../src/errors.js";
+import { Driver } from "../src/client/driver.js";
+import { ConnectionError, EnvwireError } from "../src/errors.js";
 import { MakeRequestSchema, MakeResponseSchema } from "../src/gen/envwire/v1/environment_pb.js";
 import { errorAnswer, Fault } from "../src/kit/faults.js";
 import { sequenceOf } from "../src/kit/request_fields.js";
 import { ClientSession } from "../src/session/client_session.js";
 import * as operations from "../src/session/operations.js";
 import { type Move, moved, type State, TRANSITIONS } from "../src/session/states.js";
+import type { Transport } from "../src/transports/transport.js";
 
 const LEASE = 8;
 
@@ -126,6 +128,20 @@ test("a value without a wire form leaves the number unused", () => {
   const story = new Story();
   assert.throws(() => story.session.nextRequest(operations.step(undefined as never)), { name: "ValueError" });
   assert.equal(story.step(), 1);
+});
+
+test("an answer that breaks the protocol is an EnvwireError", async () => {
+  const { session } = new Story();
+  const exchange = async () => ({ kind: "step", body: Uint8Array.of(0x0a, 5) });
+  const driver = new Driver(session, { exchange } as unknown as Transport);
+  await assert.rejects(driver.serve(operations.step(1)), (error) => {
+    return (
+      error instanceof EnvwireError &&
+      error.reason === "INTERNAL" &&
+      /breaks the protocol/.test(error.message)
+    );
+  });
+  assert.equal(session.pending, false);
 });
 
 test("every move that the table does not have is refused", () => {

@@ -95,6 +95,9 @@ export class Driver {
 
   #givenUp(error: unknown): unknown {
     if (this.session.pending) this.session.giveUp();
-    return error;
+    if (error instanceof EnvwireError) return error;
+    return new EnvwireError("INTERNAL", `an answer of the server breaks the protocol: ${error}`, {
+      cause: error,
+    });
   }
 }
