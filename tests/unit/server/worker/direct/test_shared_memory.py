@@ -91,8 +91,9 @@ def test_a_frame_in_no_slot_is_refused(pair: Pair, where: int, length: int) -> N
         pair[1].area(where, length)
 
 
-def test_memory_of_another_size_is_refused(pair: Pair) -> None:
-    layout = direct_pb2.SharedMemory(slots=SLOTS + 1, slot_bytes=SIZE, first_slot=PAGE)
+@pytest.mark.parametrize("slot_bytes", [SIZE, 2**62])
+def test_memory_of_another_size_is_refused(pair: Pair, slot_bytes: int) -> None:
+    layout = direct_pb2.SharedMemory(slots=SLOTS + 1, slot_bytes=slot_bytes, first_slot=PAGE)
     with pytest.raises(OSError, match="wrong size"):
         SharedFrames(pair[0].descriptor, layout)
 

@@ -30,7 +30,7 @@ class SharedFrames:
         size = layout.first_slot + layout.slots * layout.slot_bytes
         try:
             self._memory = mmap.mmap(descriptor, size)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise OSError(f"shared memory of the wrong size: {error}") from error
 
     def area(self, slot: int, length: int) -> Area:
