@@ -14,6 +14,7 @@ from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server import Server
 from envwire.server._auth.scopes import Scope
 from envwire.server.cli._inspect.watch import first_round, pictures
+from tests.faults.scene import eventually
 from tests.hosted_envs import Fault
 from tests.operations.watching import next_round, refused, watching
 from tests.secured import write_tokens
@@ -194,8 +195,13 @@ def test_commands_watch(server: Server) -> None:
     env = RemoteEnv(server.target, PAINTED, render_mode="rgb_array")
     (session,) = first_round(server.target).sessions
     env.reset(seed=1)
-    (changed,) = first_round(server.target).sessions
-    assert changed.requests > session.requests
+
+    def is_counted() -> bool:
+        """Requests are counted after they are answered."""
+        (changed,) = first_round(server.target).sessions
+        return changed.requests > session.requests
+
+    assert eventually(is_counted)
     shown = pictures(server.target, session.session_id)
     assert next(each for each in shown if each.frame.width).frame.width == 214
     shown.close()
