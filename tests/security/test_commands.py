@@ -159,6 +159,6 @@ def test_commands_at_a_protected_server(
 
 
 def test_a_public_server_needs_protection() -> None:
-    printed = fails("serve", "CartPole-v1", "--host", "0.0.0.0")
+    printed = fails("serve", "CartPole-v1", "--host", "0.0.0.0", status=2)
     for name in ("--tls-cert", "--tokens", "--tls-client-ca", "--insecure"):
         assert name in printed
