@@ -262,8 +262,10 @@ test("a session that ended keeps neither its environment nor its last answer", a
   left.raw.session.end(); // the keeper renews no longer
   while ((await connect(watched.target).info()).activeSessions > 0) await sleep(20);
   setFlagsFromString("--expose-gc");
-  await sleep(0);
-  runInNewContext("gc")();
+  for (let runs = 0; runs < 5 && made.some((each) => each.deref() !== undefined); runs++) {
+    await sleep(0);
+    runInNewContext("gc")(); // a collection that was under way may keep what it had seen already
+  }
   assert.deepEqual(
     made.map((each) => each.deref()),
     [undefined, undefined, undefined],

@@ -2,14 +2,12 @@
 
 import type { Environment, ResetContext, Start, Transition } from "../kit/environment.js";
 import * as spaces from "../spaces/index.js";
+import { entriesOf, isMapping } from "../values/mappings.js";
 import { type Mapping, Tuple, type Value } from "../values/types.js";
 
-/** Returns the entries of a value that is a dictionary. */
-function entriesOf(value: Value): ReadonlyMap<Value, Value> {
-  if (value instanceof Map) return value;
-  const plain =
-    value !== null && typeof value === "object" && Object.getPrototypeOf(value) === Object.prototype;
-  return new Map<Value, Value>(plain ? Object.entries(value) : []);
+/** Returns the dictionary that a value is; an empty one for others. */
+function mapOf(value: Value): ReadonlyMap<Value, Value> {
+  return new Map(isMapping(value) ? entriesOf(value) : []);
 }
 
 /**
@@ -25,11 +23,11 @@ export class Echo implements Environment {
   value: Value = null;
 
   reset({ options = {} }: ResetContext): Start {
-    return { observation: entriesOf(options).get("observation") ?? 0, info: options };
+    return { observation: mapOf(options).get("observation") ?? 0, info: options };
   }
 
   step(action: Value): Transition {
-    const said = entriesOf(action);
+    const said = mapOf(action);
     const warning = said.get("warn");
     return {
       observation: said.has("echo") ? (said.get("echo") as Value) : action,
@@ -43,7 +41,7 @@ export class Echo implements Environment {
 
   /** Returns the arguments, of which a last one that is a dictionary has names. */
   repeat(...args: Value[]): Mapping {
-    const named = entriesOf(args.at(-1) ?? null);
+    const named = mapOf(args.at(-1) ?? null);
     const count = named.size > 0 ? args.length - 1 : args.length;
     return { args: Tuple.from(args.slice(0, count)) as Tuple, kwargs: new Map(named) };
   }

@@ -1,7 +1,7 @@
 /** Spaces of texts, and those that are made of other spaces: Dict, Tuple, OneOf, Sequence, Graph. */
 
 import type { Generator } from "../random/generator.js";
-import { mappingOf } from "../values/decoding.js";
+import { entriesOf, mappingOf } from "../values/mappings.js";
 import { array, NdArray } from "../values/ndarray.js";
 import {
   Graph as GraphSample,
@@ -53,7 +53,7 @@ export class Dict extends Space<Mapping> {
 
   contains(value: Value): boolean {
     if (value === null || typeof value !== "object") return false;
-    const given = value instanceof Map ? value : new Map<Value, Value>(Object.entries(value));
+    const given = new Map(entriesOf(value as Mapping));
     if (given.size !== this.spaces.size) return false;
     return [...this.spaces].every(
       ([key, space]) => given.has(key) && space.contains(given.get(key) as Value),

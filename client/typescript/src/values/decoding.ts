@@ -2,6 +2,7 @@
 
 import { MalformedMessageError, Reader } from "../wire/reader.js";
 import { fromTwosComplement } from "./big_integers.js";
+import { mappingOf } from "./mappings.js";
 import { NdArray, Scalar } from "./ndarray.js";
 import { checkKeys, isKnown, refuseUnhashable } from "./strictness.js";
 import { readTensor } from "./tensors.js";
@@ -182,15 +183,6 @@ function readEntry(reader: Reader, context: Context): [Value, Value] {
   if (key === undefined || value === undefined)
     throw new MalformedMessageError("an entry of a dictionary lacks its key or its value");
   return [key, value];
-}
-
-/** An object puts keys that look like indices first, and takes this name for its prototype. */
-const NOT_PLAIN = /^(?:0|[1-9][0-9]{0,9}|__proto__)$/;
-
-/** Returns an object where it keeps the keys as they are and in order, else a Map. */
-export function mappingOf(entries: [Value, Value][]): Mapping {
-  const plain = entries.every(([key]) => typeof key === "string" && !NOT_PLAIN.test(key));
-  return plain ? Object.fromEntries(entries as [string, Value][]) : new Map(entries);
 }
 
 function readComplex(reader: Reader, context: Context): Complex {

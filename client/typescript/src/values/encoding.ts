@@ -3,6 +3,7 @@
 import { Writer } from "../wire/writer.js";
 import { fitsIn64Bits, toTwosComplement } from "./big_integers.js";
 import type { TypedArray } from "./dtypes.js";
+import { entriesOf } from "./mappings.js";
 import { fromTypedArray, NdArray, Scalar } from "./ndarray.js";
 import { writeShape, writeTensor } from "./tensors.js";
 import {
@@ -155,7 +156,7 @@ export function writeValues(
 }
 
 function writeEntries(writer: Writer, mapping: Mapping, path: string, depth: number): void {
-  const entries: [Value, Value][] = mapping instanceof Map ? [...mapping] : Object.entries(mapping);
+  const entries = entriesOf(mapping);
   for (let index = entries.length - 1; index >= 0; index--) {
     const [key, value] = entries[index] as [Value, Value];
     const mark = writer.length;

@@ -1,6 +1,7 @@
 /** What a server refuses in the values of its clients: they could not come from Python, or mean nothing there. */
 
 import { MalformedMessageError } from "../wire/reader.js";
+import { isMapping } from "./mappings.js";
 import { NdArray } from "./ndarray.js";
 import { type EnumMember, Tuple, type Value } from "./types.js";
 
@@ -14,10 +15,8 @@ export function isKnown({ enumeration, member }: EnumMember): boolean {
 /** Refuses lists, sets, dictionaries and arrays where Python takes hashable values only. */
 export function refuseUnhashable(value: Value): void {
   if (value instanceof Tuple) value.forEach(refuseUnhashable);
-  else if (Array.isArray(value) || value instanceof Set || value instanceof Map || value instanceof NdArray)
+  else if (Array.isArray(value) || value instanceof Set || isMapping(value) || value instanceof NdArray)
     throw new MalformedMessageError("a list, set, dictionary or array is no key and in no set");
-  else if (value !== null && typeof value === "object" && Object.getPrototypeOf(value) === Object.prototype)
-    throw new MalformedMessageError("a dictionary is no key and in no set");
 }
 
 /** Refuses a dictionary that has a key twice, or one that is not hashable. */

@@ -3,7 +3,7 @@
 import { Discrete, integerOf } from "../../spaces/arrays.js";
 import { Dict, Tuple } from "../../spaces/composite.js";
 import type { Space } from "../../spaces/space.js";
-import { mappingOf } from "../../values/decoding.js";
+import { entriesOf, mappingOf } from "../../values/mappings.js";
 import { type Mapping, tuple, type Value } from "../../values/types.js";
 
 /** Returns an action that is in the space, with numbers in the place of scalars. */
@@ -14,9 +14,11 @@ export function plainAction(space: Space, action: Value): Value {
       ...(action as Value[]).map((each, index) => plainAction(space.spaces[index] as Space, each)),
     );
   if (space instanceof Dict) {
-    const entries: [Value, Value][] = action instanceof Map ? [...action] : Object.entries(action as Mapping);
     return mappingOf(
-      entries.map(([key, value]) => [key, plainAction(space.spaces.get(key) as Space, value)]),
+      entriesOf(action as Mapping).map(([key, value]) => [
+        key,
+        plainAction(space.spaces.get(key) as Space, value),
+      ]),
     );
   }
   return action;

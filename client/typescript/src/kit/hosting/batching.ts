@@ -3,8 +3,8 @@
 import { Box, Discrete, MultiBinary, MultiDiscrete } from "../../spaces/arrays.js";
 import { Dict, Tuple } from "../../spaces/composite.js";
 import type { Space } from "../../spaces/space.js";
-import { mappingOf } from "../../values/decoding.js";
 import { LAYOUTS, type NumericDType, type TypedArray } from "../../values/dtypes.js";
+import { entriesOf, isMapping, mappingOf } from "../../values/mappings.js";
 import { array, NdArray, Scalar } from "../../values/ndarray.js";
 import { Float, type Mapping, tuple, type Value } from "../../values/types.js";
 
@@ -121,9 +121,7 @@ function entry(mapping: Value, key: Value): Value {
 
 /** Puts the infos of members together, in columns: beside each key there is "_key", which says who has it. */
 export function batchInfos(infos: readonly Mapping[]): Mapping {
-  const rows = infos.map(
-    (info): Map<Value, Value> => (info instanceof Map ? info : new Map(Object.entries(info))),
-  );
+  const rows = infos.map((info) => new Map(entriesOf(info)));
   const keys = new Set(rows.flatMap((each) => [...each.keys()]));
   const columns: [Value, Value][] = [];
   for (const key of keys) {
@@ -163,9 +161,4 @@ function column(values: readonly (Value | undefined)[]): Value {
     [values.length],
     values.map((value) => value ?? null),
   );
-}
-
-function isMapping(value: Value): boolean {
-  if (value === null || typeof value !== "object") return false;
-  return value instanceof Map || Object.getPrototypeOf(value) === Object.prototype;
 }

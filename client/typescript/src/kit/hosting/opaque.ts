@@ -1,30 +1,26 @@
 /** What an info holds that has no wire form: it travels as what it is called and how it prints, and breaks no step. */
 
 import { encodeValue } from "../../values/encoding.js";
+import { entriesOf, isMapping, mappingOf } from "../../values/mappings.js";
 import { type Mapping, Opaque, Tuple, type Value } from "../../values/types.js";
 
 const MAX_TEXT = 1_000;
 
 /** Returns a mapping in which every value without a wire form is an `Opaque`. */
 export function withOpaques(mapping: Mapping): Mapping {
-  if (mapping instanceof Map) return new Map([...mapping].map(([key, value]) => [key, opaqueIn(value)]));
-  return Object.fromEntries(Object.entries(mapping).map(([key, value]) => [key, opaqueIn(value)]));
+  return mappingOf(entriesOf(mapping).map(([key, value]) => [key, opaqueIn(value)]));
 }
 
 function opaqueIn(value: Value): Value {
   if (value instanceof Tuple) return Tuple.from([...value].map(opaqueIn)) as Tuple;
   if (Array.isArray(value)) return value.map(opaqueIn);
-  if (value instanceof Map || isPlain(value)) return withOpaques(value as Mapping);
+  if (isMapping(value)) return withOpaques(value);
   try {
     encodeValue(value);
     return value;
   } catch {
     return new Opaque(nameOf(value), String(value).slice(0, MAX_TEXT));
   }
-}
-
-function isPlain(value: Value): boolean {
-  return value !== null && typeof value === "object" && Object.getPrototypeOf(value) === Object.prototype;
 }
 
 function nameOf(value: unknown): string {
