@@ -28,15 +28,15 @@ class _Spec:
     """
 
     def __get__(self, env: Any, owner: type[Any]) -> Any:
-        return None if env is None else vars(env).get("spec")
+        return getattr(env, "_kept_spec", None)
 
     def __set__(self, env: Any, spec: Any) -> None:
-        known = vars(env).get("spec")
+        known = getattr(env, "_kept_spec", None)
         if spec is not None and known is not None:
             for name in ("max_episode_steps", "reward_threshold"):
                 if getattr(spec, name) is None:
                     setattr(spec, name, getattr(known, name))
-        vars(env)["spec"] = spec
+        env._kept_spec = spec
 
 
 class RemoteEnv(RemoteProxy, gymnasium.Env[Any, Any]):  # type: ignore[misc,override]  # its generator is a mirror

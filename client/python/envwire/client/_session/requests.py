@@ -45,7 +45,7 @@ def make_request(
         TypeError: The id is not a string.
         InvalidRequestError: A keyword argument cannot be encoded, or a wrapper is not given by name.
     """
-    if not isinstance(env_id, str):
+    if not isinstance(env_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"the environment's id {env_id!r} is not a string, such as 'CartPole-v1'")
     request = pb.MakeRequest(env_id=env_id, render_mode=render_mode)
     request.library = library or ""
