@@ -85,6 +85,7 @@ class PlainSocket : public Socket {
   }
 
   void Shutdown() override { shutdown(fd_.get(), SHUT_RDWR); }
+  void EndWriting() override { shutdown(fd_.get(), SHUT_WR); }
 
  private:
   Descriptor fd_;

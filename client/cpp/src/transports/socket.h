@@ -26,6 +26,8 @@ class Socket {
   virtual std::size_t Read(char* data, std::size_t size, Clock::time_point deadline) = 0;
   // Ends what another thread waits for here. The peer gets what was written before.
   virtual void Shutdown() = 0;
+  // Sends no more, which the peer reads as the end; what it sends can still be read.
+  virtual void EndWriting() = 0;
 };
 
 // A descriptor that is closed unless it was released.

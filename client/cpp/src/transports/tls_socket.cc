@@ -87,6 +87,7 @@ class TlsSocket : public Socket {
     return static_cast<std::size_t>(Until(deadline, [&] { return SSL_read(ssl_.get(), data, part); }));
   }
   void Shutdown() override { shutdown(fd_.get(), SHUT_RDWR); }
+  void EndWriting() override { SSL_shutdown(ssl_.get()); }
 
  private:
   template <class Call>

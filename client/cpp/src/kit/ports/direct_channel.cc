@@ -44,6 +44,7 @@ void Refuse(Socket& socket, const std::exception& thrown, const Discarded& disca
   v1::HelloResponse response;
   *response.mutable_error() = StatusOf(thrown);
   Send(socket, response);
+  socket.EndWriting();
   std::string rest(1U << 16U, '\0');
   const Clock::time_point deadline = Clock::now() + discarded.time;
   for (std::size_t read = 0; read < discarded.bytes;) read += socket.Read(rest.data(), rest.size(), deadline);
