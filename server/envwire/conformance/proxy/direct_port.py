@@ -70,6 +70,10 @@ class DirectPort:
         try:
             with contextlib.suppress(_EndedError, OSError, CutError, FailedError):
                 self._converse(connection)
+        except ValueError:
+            # gRPC's, of a channel that the proxy has closed since it stopped.
+            if self._listener.fileno() >= 0:
+                raise
         finally:
             with self._lock:
                 self._all.discard(connection)
