@@ -53,13 +53,13 @@ class AdaptiveSpin:
         Args:
             poll: Called with 0; returns what is ready, without waiting.
         """
-        clock = self._clock
-        begun = self._begun = clock()
-        if self._short:
-            while clock() - begun < _MOMENT:
-                if ready := poll(0):
-                    return ready
-                _give_way()
+        begun = self._begun = self._clock()
+        spins = self._short
+        while spins:
+            if ready := poll(0):
+                return ready
+            _give_way()
+            spins = self._clock() - begun < _MOMENT
         return []
 
     def begin(self) -> bool:

@@ -41,11 +41,16 @@ class StepRequestWriter:
 
 
 class StepRequestReader:
-    """Reads the steps of one session."""
+    """Reads the steps of one session.
+
+    In 128 steps that follow each other only the first byte of the number changes, besides the action: all others are
+    compared with the last request's.
+    """
 
     def __init__(self) -> None:
-        #: Length of the last request, what was before its number, where that ended, and what was before its action.
-        self._last = -1, b"", 0, b""
+        #: Of the last request: its length, what was before the number, where that ended, what was between the number's
+        #: first byte and the action, where the action began, and the smallest such byte, with the number it stands for.
+        self._last = -1, b"", 0, b"", 0, 0, 0
         self._action = ValueReader()
 
     def learn(self, action: Any) -> None:
@@ -58,26 +63,25 @@ class StepRequestReader:
         Args:
             raw: An InteractRequest, without a header.
         """
-        length, before, end, between = self._last
-        alike = len(raw) == length and raw.startswith(before)
-        sequence, index = read_varint(raw, len(before)) if alike else (0, -1)
-        if index != end or not raw.startswith(between, index):
-            found = self._find(raw)
-            if found is None:
-                return None
-            sequence, index, between = found
-        action = self._action.read(raw, index + len(between), len(raw))
-        return None if action is UNKNOWN else (sequence, action)
+        length, before, begin, between, start, lowest, first = self._last
+        if len(raw) == length and raw.startswith(before) and raw.startswith(between, begin + 1):
+            count = raw[begin] - lowest
+            if 0 <= count < 0x80:
+                action = self._action.read(raw, start, length)
+                return None if action is UNKNOWN else (first + count, action)
+        return self.read(raw) if self._find(raw) else None
 
-    def _find(self, raw: bytes) -> tuple[int, int, bytes] | None:
-        """Returns the sequence number, where it ends, and what is between it and the action; remembers their places."""
+    def _find(self, raw: bytes) -> bool:
+        """Remembers the parts of a step's request; returns whether it is one."""
         content = content_start(raw) if raw[:1] == _REQUEST else 0
         begin = content + len(_SEQUENCE)
         if content == 0 or raw[content:begin] != _SEQUENCE:
-            return None
+            return False
         sequence, index = read_varint(raw, begin)
         length, start = read_varint(raw, index + 1)
         if raw[index : index + 1] != _ACTION or start + length != len(raw):
-            return None
-        self._last = len(raw), raw[:begin], index, raw[index:start]
-        return sequence, index, raw[index:start]
+            return False
+        lowest = raw[begin] & 0x80
+        first = sequence + lowest - raw[begin]
+        self._last = len(raw), raw[:begin], begin, raw[begin + 1 : start], start, lowest, first
+        return True

@@ -16,6 +16,8 @@ from envwire.v1 import direct_pb2
 from envwire.wire.frames import HEADER, HEADER_BYTES, Packet
 
 _RECEIVE_BYTES = 65536
+#: As a plain number, which is converted sooner. The socket does not block either, but the front has it too.
+_AT_ONCE = int(socket.MSG_DONTWAIT)
 
 
 class ChannelError(Exception):
@@ -62,7 +64,7 @@ class Channel:
             ChannelError: The connection ended or broke the contract.
         """
         try:
-            data = self._socket.recv(_RECEIVE_BYTES, socket.MSG_DONTWAIT)
+            data = self._socket.recv(_RECEIVE_BYTES, _AT_ONCE)
         except BlockingIOError:
             return []
         except OSError as error:
