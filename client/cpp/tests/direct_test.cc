@@ -1,4 +1,4 @@
-// The direct channel beside a server that stays silent.
+// The direct channel beside servers that stay silent, or say too much.
 #include "transports/direct.h"
 
 #include <gtest/gtest.h>
@@ -15,30 +15,88 @@ namespace {
 
 constexpr std::chrono::milliseconds kMoment{20};
 
-// Lets one client in, and says nothing more: neither to its request nor to the next hello.
-std::unique_ptr<Socket> Welcomed(int listener) {
-  WaitFor(listener, POLLIN, Clock::now() + std::chrono::seconds(60));
-  std::unique_ptr<Socket> socket = Adopt(Descriptor(accept(listener, nullptr, nullptr)), "the client");
-  v1::HelloResponse response;
-  response.mutable_welcome()->set_max_message_bytes(1024);
+constexpr std::chrono::seconds kLong{60};
+constexpr std::uint64_t kLimit = std::uint64_t{1} << 62U;
+
+template <class Message>
+std::string FrameOf(const Message& message) {
   std::string frame(kFrameHeaderBytes, '\0');
-  PutFrameHeader(response.ByteSizeLong(), 0, frame.data());
-  response.AppendToString(&frame);
-  socket->Write(frame.data(), frame.size(), Clock::now() + std::chrono::seconds(60));
-  return socket;
+  PutFrameHeader(message.ByteSizeLong(), 0, frame.data());
+  message.AppendToString(&frame);
+  return frame;
+}
+
+std::string StepFrame(double reward) {
+  v1::InteractResponse answer;
+  answer.mutable_step()->set_reward(reward);
+  return FrameOf(answer);
+}
+
+// A server that lets one client in and says no more by itself, neither to its request nor to the next hello.
+struct Served {
+  // `more` comes in one piece with the welcome.
+  explicit Served(const std::string& more = "") {
+    auto welcomed = std::async(std::launch::async, [&] {
+      WaitFor(listener.get(), POLLIN, Clock::now() + kLong);
+      socket = Adopt(Descriptor(accept(listener.get(), nullptr, nullptr)), "the client");
+      v1::HelloResponse response;
+      response.mutable_welcome()->set_max_message_bytes(kLimit);
+      Say(FrameOf(response) + more);
+    });
+    v1::MakeResponse made;
+    made.mutable_direct()->add_addresses("127.0.0.1:" + std::to_string(PortOf(listener.get())));
+    transport.emplace(made, "127.0.0.1:1", std::nullopt, false, nullptr);
+  }
+  void Say(const std::string& bytes) const { socket->Write(bytes.data(), bytes.size(), Clock::now() + kLong); }
+
+  const Descriptor listener = ListenTcp("127.0.0.1", 0);
+  std::unique_ptr<Socket> socket;
+  std::optional<DirectTransport> transport;
+};
+
+TEST(Direct, AnAnswerThatComesTwiceIsNotTheNextOne) {
+  Served served;
+  served.Say(StepFrame(1) + StepFrame(1));
+  Answer answer;
+  EXPECT_THROW(served.transport->Exchange({Kind::kStep, ""}, "", Clock::now() + kLong, &answer), ConnectionError);
+  EXPECT_FALSE(served.transport->holds_lease());
+}
+
+TEST(Direct, AnAnswerToAnotherRequestIsNotTaken) {
+  Served served;
+  served.Say(StepFrame(1));
+  Answer answer;
+  EXPECT_THROW(served.transport->Exchange({Kind::kReset, ""}, "", Clock::now() + kLong, &answer), ConnectionError);
+}
+
+TEST(Direct, AnAnswerThatNobodyAskedForYetEndsTheChannel) { EXPECT_THROW(Served(StepFrame(1)), Error); }
+
+std::string Announced(std::size_t message, std::size_t attachments) {
+  std::string header(kFrameHeaderBytes, '\0');
+  PutFrameHeader(message, attachments, header.data());
+  return header;
+}
+
+TEST(Direct, AMessageThatProtobufCannotReadIsNotWaitedFor) {
+  Served served;
+  served.Say(Announced(std::size_t{1} << 31U, 0));
+  Answer answer;
+  EXPECT_THROW(served.transport->Exchange({Kind::kStep, ""}, "", Clock::now() + kMoment, &answer), ConnectionError);
+}
+
+TEST(Direct, AttachmentsBeyondTheMemoryAreAnErrorOfTheLibrary) {
+  Served served;
+  served.Say(Announced(0, kLimit));
+  Answer answer;
+  EXPECT_THROW(served.transport->Exchange({Kind::kStep, ""}, "", Clock::now() + kLong, &answer), Error);
 }
 
 TEST(Direct, ADeadlineThatPassesInAHelloIsCalledADeadline) {
-  const Descriptor listener = ListenTcp("127.0.0.1", 0);
-  auto server = std::async(std::launch::async, [&] { return Welcomed(listener.get()); });
-  v1::MakeResponse made;
-  made.mutable_direct()->add_addresses("127.0.0.1:" + std::to_string(PortOf(listener.get())));
-  DirectTransport transport(made, "127.0.0.1:1", std::nullopt, false, nullptr);
-  const std::unique_ptr<Socket> held = server.get();
+  Served served;
   for (const char* what : {"the request", "the hello"}) {
     Answer answer;
     try {
-      transport.Exchange({Kind::kClose, ""}, "", Clock::now() + kMoment, &answer);
+      served.transport->Exchange({Kind::kClose, ""}, "", Clock::now() + kMoment, &answer);
       ADD_FAILURE() << what << " was answered";
     } catch (const Error& error) {
       EXPECT_EQ(error.reason(), "DEADLINE_EXCEEDED") << what;

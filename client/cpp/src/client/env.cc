@@ -42,10 +42,6 @@ StepResult ReadStep(v1::StepResponse* step, const internal::Attachments& attachm
   return result;
 }
 
-NdArray ReadArray(v1::Value* value, const internal::Attachments& attachments) {
-  return internal::Decode(value, attachments).array();
-}
-
 }  // namespace
 
 RemoteBase::RemoteBase(std::unique_ptr<Connection> connection)
@@ -148,9 +144,9 @@ VectorStep VectorEnv::Step(const Value& actions) {
   Answer& answer = ServeStep(connection(), actions);
   v1::StepResponse* step = answer.message.mutable_step();
   return {internal::Decode(step->mutable_observation(), answer.attachments),
-          ReadArray(step->mutable_typed_reward(), answer.attachments),
-          ReadArray(step->mutable_typed_terminated(), answer.attachments),
-          ReadArray(step->mutable_typed_truncated(), answer.attachments),
+          internal::DecodeArray(step->mutable_typed_reward(), answer.attachments),
+          internal::DecodeArray(step->mutable_typed_terminated(), answer.attachments),
+          internal::DecodeArray(step->mutable_typed_truncated(), answer.attachments),
           internal::Decode(step->mutable_info(), answer.attachments)};
 }
 

@@ -4,6 +4,8 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
+#include <charconv>
+#include <utility>
 
 #include "random/secrets.h"
 
@@ -40,7 +42,7 @@ std::string Renumbered(const std::string& body, std::uint64_t sequence) {
 }  // namespace
 
 Seconds ToSeconds(const google::protobuf::Duration& duration) {
-  return Seconds(static_cast<double>(duration.seconds()) + duration.nanos() * 1e-9);
+  return std::min(Seconds(static_cast<double>(duration.seconds()) + duration.nanos() * 1e-9), kForever);
 }
 
 std::string HeaderField(const std::string& session_id, const std::string& secret) {
@@ -51,7 +53,7 @@ std::string HeaderField(const std::string& session_id, const std::string& secret
 }
 
 ClientSession::ClientSession(std::optional<Seconds> timeout)
-    : timeout_(timeout.value_or(kMakeTimeout)), own_timeout_(timeout.has_value()) {}
+    : timeout_(std::min(timeout.value_or(kMakeTimeout), kForever)), own_timeout_(timeout.has_value()) {}
 
 const Request& ClientSession::Make(v1::MakeRequest request, Clock::time_point now) {
   state_ = Moved(state_, Move::kMake);
@@ -95,7 +97,9 @@ void ClientSession::TakeMade(const v1::MakeResponse& made) {
 Event ClientSession::ReceiveError(const v1::ErrorStatus& status) {
   Error error = ErrorFrom(status);
   const bool misnumbered = error.reason() == "SEQUENCE_GAP" || error.reason() == "SEQUENCE_REUSED";
-  if (state_ == State::kAwaiting && misnumbered) return Renumber(error);
+  if (state_ == State::kAwaiting && misnumbered && !std::exchange(renumbered_, true)) {
+    if (const auto number = NumberAfter(error)) return Renumber(*number);
+  }
   if (state_ == State::kMaking) {
     End();
   } else {
@@ -106,12 +110,22 @@ Event ClientSession::ReceiveError(const v1::ErrorStatus& status) {
   return Refused{std::move(error)};
 }
 
-// Takes the number that the server asks for; one that is used is followed by the next. This happens after a request
-// that was refused before it reached the session.
-Event ClientSession::Renumber(const Error& error) {
-  state_ = Moved(state_, Move::kRenumber);
+// The number that the server asks for; one that is used is followed by the next. Nothing where it asks for no number.
+std::optional<std::uint64_t> ClientSession::NumberAfter(const Error& error) const {
   const auto expected = error.metadata.find("expected");
-  sequence_ = expected == error.metadata.end() ? sequence_ + 1 : std::stoull(expected->second);
+  if (expected == error.metadata.end()) return sequence_ + 1;
+  const std::string& text = expected->second;
+  std::uint64_t number = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (failed != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// This happens after a request that was refused before it reached the session. Once for each request: a server that
+// goes on asking for others would be asked for ever.
+Event ClientSession::Renumber(std::uint64_t number) {
+  state_ = Moved(state_, Move::kRenumber);
+  sequence_ = number;
   request_.body = Renumbered(request_.body, sequence_);
   return SendAgain{};
 }

@@ -54,6 +54,7 @@ class ClientSession {
       throw Error("INVALID_VALUE", "the request is larger than 2 GiB");
     }
     state_ = state;
+    renumbered_ = false;
     ++sequence_;
     retries_.deadline = now + std::chrono::duration_cast<Clock::duration>(timeout_);
     return request_;
@@ -85,7 +86,8 @@ class ClientSession {
 
  private:
   Event ReceiveError(const v1::ErrorStatus& status);
-  Event Renumber(const Error& error);
+  std::optional<std::uint64_t> NumberAfter(const Error& error) const;
+  Event Renumber(std::uint64_t number);
   void TakeMade(const v1::MakeResponse& made);
 
   State state_ = State::kUnmade;
@@ -95,6 +97,7 @@ class ClientSession {
   RetrySchedule retries_;
   Seconds timeout_;
   bool own_timeout_;
+  bool renumbered_ = false;  // the present request
 };
 
 Seconds ToSeconds(const google::protobuf::Duration& duration);

@@ -13,6 +13,9 @@ namespace envwire::internal {
 using Clock = std::chrono::steady_clock;
 using Seconds = std::chrono::duration<double>;
 
+// A century: more could not be added to the time of a clock, and a message can say more.
+constexpr Seconds kForever{100.0 * 365 * 24 * 3600};
+
 // The schedule of one session's retries. It is told the time and has no clock of its own.
 class RetrySchedule {
  public:

@@ -221,6 +221,7 @@ std::optional<std::size_t> CountOf(const Space& space, const Value& batch) {
   if (IsArrayLike(space)) {
     const auto* array = batch.If<NdArray>();
     if (array == nullptr || array->shape().empty()) return std::nullopt;
+    if (array->shape().front() > array->byte_size()) return std::nullopt;  // rows of nothing, as many as one likes
     return array->shape().front();
   }
   const auto* elements = ElementsOf(batch);

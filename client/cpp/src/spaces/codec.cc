@@ -2,10 +2,12 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 
 #include "envwire/error.hpp"
 #include "values/codec.h"
+#include "values/elements.h"
 
 namespace envwire::internal {
 namespace {
@@ -96,6 +98,40 @@ void EncodeInTree(const Space& space, v1::Space* message, Ended* ended) {
   ended->emplace(&space, static_cast<std::uint32_t>(ended->size()));
 }
 
+// As many as a message may hold by default.
+constexpr std::size_t kMostBits = std::size_t{256} << 20U;
+
+// Whether a space can be sampled, and asked what it contains.
+struct Sound {
+  bool operator()(const Box& box) const {
+    const auto fits = [&](const std::optional<NdArray>& marks) {
+      return !marks || (marks->shape() == box.low.shape() && marks->dtype() == DType::kBool);
+    };
+    return box.low.dtype() <= DType::kFloat64 && box.high.dtype() == box.low.dtype() &&
+           box.high.shape() == box.low.shape() && fits(box.bounded_below) && fits(box.bounded_above);
+  }
+  bool operator()(const Discrete& space) const {
+    return IsIntegral(space.dtype) && space.n > 0 &&
+           space.start <= std::numeric_limits<std::int64_t>::max() - (space.n - 1);
+  }
+  bool operator()(const MultiBinary& space) const { return SizeOf(space.shape).value_or(kMostBits + 1) <= kMostBits; }
+  bool operator()(const MultiDiscrete& space) const {
+    if (!IsIntegral(space.nvec.dtype()) || !IsIntegral(space.start.dtype())) return false;
+    if (space.start.shape() != space.nvec.shape()) return false;
+    for (std::size_t i = 0; i < space.nvec.size(); ++i) {
+      const double count = space.nvec.Number(i);
+      if (count < 1 || space.start.Number(i) + count - 1 >= 0x1p63) return false;
+    }
+    return true;
+  }
+  bool operator()(const TextSpace& space) const { return space.min_length <= space.max_length; }
+  bool operator()(const OneOf& space) const { return !space.spaces.empty(); }
+  template <class Other>
+  bool operator()(const Other&) const {
+    return true;
+  }
+};
+
 // Spaces of one tree, in the order in which they end: `same_as` refers to them by number.
 class Decoder {
  public:
@@ -105,6 +141,7 @@ class Decoder {
       return ended_[message->same_as()];
     }
     auto space = std::make_shared<const Space>(KindOf(message));
+    if (!std::visit(Sound{}, space->kind())) throw Error("INVALID_VALUE", "a space breaks the contract");
     ended_.push_back(space);
     return space;
   }
@@ -137,10 +174,6 @@ class Decoder {
     Box box{internal::Decode(message->mutable_low(), {}), internal::Decode(message->mutable_high(), {})};
     if (message->has_bounded_below()) box.bounded_below = internal::Decode(message->mutable_bounded_below(), {});
     if (message->has_bounded_above()) box.bounded_above = internal::Decode(message->mutable_bounded_above(), {});
-    const auto fits = [&](const std::optional<NdArray>& other) { return !other || other->shape() == box.low.shape(); };
-    if (box.high.shape() != box.low.shape() || !fits(box.bounded_below) || !fits(box.bounded_above)) {
-      throw Error("INVALID_VALUE", "the bounds of a box differ in shape");
-    }
     return box;
   }
 

@@ -7,7 +7,7 @@
 namespace envwire::internal {
 
 void Encode(const Space& space, v1::Space* message);
-// Throws Error (UNSUPPORTED) for a kind that this version does not know.
+// Throws Error: UNSUPPORTED for a kind that this version does not know, INVALID_VALUE for what is no space.
 Space Decode(v1::Space* message);
 
 }  // namespace envwire::internal

@@ -5,11 +5,12 @@
 #include "envwire/space.hpp"
 #include "spaces/batching.h"
 #include "spaces/text.h"
+#include "values/elements.h"
 
 namespace envwire {
 namespace {
 
-bool IsIntegral(DType dtype) { return dtype >= DType::kInt8 && dtype <= DType::kUint64; }
+using internal::IsIntegral;
 
 // One integer: C++'s own, a NumPy scalar, or an array without axes; nothing for anything else.
 std::optional<std::int64_t> IntegerOf(const Value& value) {

@@ -1,6 +1,8 @@
 #include "transports/direct.h"
 
 #include <algorithm>
+#include <limits>
+#include <new>
 
 #include "transports/frames.h"
 
@@ -53,12 +55,18 @@ DirectChannel::DirectChannel(const std::string& address, const std::optional<Tls
   if (!response.has_welcome()) throw ConnectionError(address + " does not speak envwire", false, true);
   limit_ = response.welcome().max_message_bytes();
   reader_.set_limit(limit_);
+  RequireNoMore();
+}
+
+// What nobody has asked for yet would be taken for the next answer.
+void DirectChannel::RequireNoMore() const {
+  if (!reader_.empty()) throw ConnectionError("the server sent more than it was asked for", false, true);
 }
 
 template <class Message>
 void DirectChannel::ReadMessage(std::size_t size, Clock::time_point deadline, Message* message) {
-  const std::string_view bytes = reader_.Read(size, deadline);
-  if (!message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+  const bool countable = size <= std::numeric_limits<int>::max();  // by protobuf
+  if (!countable || !message->ParseFromArray(reader_.Read(size, deadline).data(), static_cast<int>(size))) {
     throw ConnectionError("the server sent a frame that cannot be read", false, true);
   }
 }
@@ -66,7 +74,8 @@ void DirectChannel::ReadMessage(std::size_t size, Clock::time_point deadline, Me
 // Receives elements where they stay: arrays share this memory.
 Attachments DirectChannel::ReadAttachments(std::size_t size, Clock::time_point deadline) {
   if (size == 0) return {};
-  std::shared_ptr<char> data(new char[size], std::default_delete<char[]>());
+  std::shared_ptr<char> data(new (std::nothrow) char[size], std::default_delete<char[]>());
+  if (!data) throw Error("MESSAGE_TOO_LARGE", "there is no memory for an answer of " + std::to_string(size) + " bytes");
   reader_.ReadInto(data.get(), size, deadline);
   return {data, size};
 }
@@ -77,6 +86,7 @@ void DirectChannel::Exchange(const std::string& frame, Clock::time_point deadlin
   const FrameReader::Header header = reader_.ReadHeader(deadline);
   ReadMessage(header.message, deadline, &answer->message);
   answer->attachments = ReadAttachments(header.attachments, deadline);
+  RequireNoMore();
 }
 
 DirectTransport::DirectTransport(const v1::MakeResponse& made, const std::string& dialled, std::optional<Tls> tls,
@@ -122,6 +132,7 @@ void DirectTransport::Exchange(const Request& request, const std::string& header
   }
   try {
     channel_->Exchange(frame_, deadline, answer);
+    CheckKind(request, *answer);
   } catch (...) {
     channel_.reset();  // an answer that comes late belongs to nothing
     throw;

@@ -24,6 +24,7 @@ class DirectChannel {
   std::size_t max_message_bytes() const { return limit_; }
 
  private:
+  void RequireNoMore() const;
   Attachments ReadAttachments(std::size_t size, Clock::time_point deadline);
   template <class Message>
   void ReadMessage(std::size_t size, Clock::time_point deadline, Message* message);

@@ -20,6 +20,9 @@ class FrameReader {
   FrameReader(Socket& socket, std::size_t limit);
   void set_limit(std::size_t limit) { limit_ = limit; }
 
+  // Whether nothing has come beyond what was read; what the system still holds would cost a call to see.
+  bool empty() const { return begin_ == end_; }
+
   // All may throw ConnectionError, or Error (DEADLINE_EXCEEDED).
   Header ReadHeader(Clock::time_point deadline);
   // The next bytes, which stay until more are read.

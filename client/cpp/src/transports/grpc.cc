@@ -173,9 +173,14 @@ void StreamTransport::Exchange(const Request& request, const std::string& header
   call_->Read(&response, nullptr);
   if (!Await(deadline)) Broken(deadline);
   answer->attachments = {};
-  if (!answer->message.ParseFromString(BytesOf(response))) {
+  try {
+    if (!answer->message.ParseFromString(BytesOf(response))) {
+      throw ConnectionError("an answer could not be read", false, true);
+    }
+    CheckKind(request, *answer);
+  } catch (...) {
     Drop();
-    throw ConnectionError("an answer could not be read", false, true);
+    throw;
   }
 }
 

@@ -25,4 +25,12 @@ class Transport {
   virtual bool holds_lease() const = 0;
 };
 
+// Throws ConnectionError for the answer to another request: what follows on that connection is out of step as well.
+inline void CheckKind(const Request& request, const Answer& answer) {
+  const auto kind = static_cast<int>(answer.message.response_case());
+  if (kind != static_cast<int>(request.kind) && !answer.message.has_error()) {
+    throw ConnectionError("the server answered another request", false, true);
+  }
+}
+
 }  // namespace envwire::internal

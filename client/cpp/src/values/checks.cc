@@ -53,13 +53,14 @@ void CheckMember(const EnumMember& value) {
   if (value.enumeration != "AutoresetMode" || kModes.count(value.member) == 0) Refuse("an enumeration is not known");
 }
 
-// NumPy's types of a fixed width: "<U2", "|S3", "<M8[ns]".
+// NumPy's types of a fixed width: "<U2", "|S3", "<M8[ns]". Every part has a bound: std::regex recurses for each
+// character.
 void CheckNumpy(const NdArray& array) {
-  static const std::regex kType("[<>|=]?([SUVMm])([1-9][0-9]{0,8})(\\[[0-9]*[A-Za-z]+\\])?");
+  static const std::regex kType("[<>|=]?([SUVMm])([1-9][0-9]{0,8})(\\[[0-9]{0,9}[A-Za-z]{1,9}\\])?");
   std::smatch match;
   if (!std::regex_match(array.numpy_type(), match, kType)) Refuse("an array is of no known type");
   const std::size_t width = std::stoul(match[2]) * (match[1] == "U" ? 4 : 1);
-  if (array.byte_size() != array.size() * width) Refuse("an array's elements do not fill its shape");
+  if (array.byte_size() != SizeOf(array.shape(), width)) Refuse("an array's elements do not fill its shape");
 }
 
 void CheckArray(const NdArray& array) {

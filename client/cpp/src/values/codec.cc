@@ -216,4 +216,10 @@ NdArray Decode(v1::Tensor* message, const Attachments& attachments) {
   return Read(message, &reading);
 }
 
+NdArray DecodeArray(v1::Value* message, const Attachments& attachments) {
+  const Value read = Decode(message, attachments);
+  if (const auto* array = read.If<NdArray>()) return *array;
+  Refuse("a value is no array");
+}
+
 }  // namespace envwire::internal

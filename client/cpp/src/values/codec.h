@@ -21,6 +21,8 @@ void Encode(const Dict& dict, v1::ValueMap* message);
 Value Decode(v1::Value* message, const Attachments& attachments);
 Dict Decode(v1::ValueMap* message, const Attachments& attachments);
 NdArray Decode(v1::Tensor* message, const Attachments& attachments);
+// A value that has to be an array.
+NdArray DecodeArray(v1::Value* message, const Attachments& attachments);
 void Encode(const NdArray& array, v1::Tensor* message);
 
 }  // namespace envwire::internal

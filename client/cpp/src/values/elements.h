@@ -14,6 +14,8 @@
 
 namespace envwire::internal {
 
+inline bool IsIntegral(DType dtype) { return dtype >= DType::kInt8 && dtype <= DType::kUint64; }
+
 // The product of the axes and of `item`; nothing where it does not fit into a size_t.
 inline std::optional<std::size_t> SizeOf(const std::vector<std::size_t>& shape, std::size_t item = 1) {
   for (const std::size_t length : shape) {
