@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, SupportsFloat, TypeAlias, cast
 import numpy as np
 
 from envwire.envs._generic import ActType, ObsType, PartialGeneric
+from envwire.envs._seeded import Seeded
 from envwire.envs.utils import seeding
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 RenderFrame: TypeAlias = str | np.ndarray[Any, Any] | tuple[np.ndarray[Any, Any], ...]
 
 
-class Env(PartialGeneric, Generic[ObsType, ActType]):
+class Env(PartialGeneric, Seeded, Generic[ObsType, ActType]):
     """A single agent's environment: dynamics behind `step` and `reset`.
 
     An implementation sets `action_space` and `observation_space` in its constructor and overrides
@@ -47,9 +48,6 @@ class Env(PartialGeneric, Generic[ObsType, ActType]):
 
     action_space: Space[ActType]
     observation_space: Space[ObsType]
-
-    _np_random: np.random.Generator | None = None
-    _np_random_seed: int | None = None
 
     def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
         """Runs one time step with the agent's action.
@@ -118,25 +116,6 @@ class Env(PartialGeneric, Generic[ObsType, ActType]):
     def unwrapped(self) -> Env:
         """The environment beneath every wrapper."""
         return self
-
-    @property
-    def np_random(self) -> np.random.Generator:
-        """The environment's random number generator, seeded from entropy if no seed was given."""
-        if self._np_random is None:
-            self._np_random, self._np_random_seed = seeding.np_random()
-        return self._np_random
-
-    @np_random.setter
-    def np_random(self, value: np.random.Generator) -> None:
-        self._np_random = value
-        self._np_random_seed = -1  # a generator does not reveal its seed
-
-    @property
-    def np_random_seed(self) -> int:
-        """The seed of `np_random`, or -1 if the generator was assigned."""
-        if self._np_random_seed is None:
-            self._np_random, self._np_random_seed = seeding.np_random()
-        return self._np_random_seed
 
     def has_wrapper_attr(self, name: str) -> bool:
         """Whether this environment has the attribute ``name``."""

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Any, Generic, SupportsFloat, cast
 
 from envwire.envs import logger
 from envwire.envs._env import Env
-from envwire.envs._forwarding import overridable
+from envwire.envs._forwarding import forwarded, overridable, read_only
 from envwire.envs._generic import ActType, ObsType, WrapperActType, WrapperObsType
 from envwire.envs.specs import WrapperSpec
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from envwire.envs._env import RenderFrame
     from envwire.envs.specs import EnvSpec
 
@@ -69,25 +67,6 @@ class Wrapper(
         """Closes the wrapper and the wrapped environment."""
         return self.env.close()
 
-    @property
-    def unwrapped(self) -> Env:
-        """The environment beneath every wrapper."""
-        return self.env.unwrapped
-
-    @property
-    def np_random(self) -> np.random.Generator:
-        """The wrapped environment's random number generator."""
-        return self.env.np_random
-
-    @np_random.setter
-    def np_random(self, value: np.random.Generator) -> None:
-        self.env.np_random = value
-
-    @property
-    def np_random_seed(self) -> int:
-        """The seed of the wrapped environment's generator, or -1 if it was assigned."""
-        return self.env.np_random_seed
-
     # For a type checker these are the attributes that `Env` declares. Declaring properties there would
     # forbid environments to assign them.
     if not TYPE_CHECKING:
@@ -96,6 +75,9 @@ class Wrapper(
         reward_range = overridable("reward_range")
         render_mode = overridable("render_mode")
         metadata = overridable("metadata")
+        np_random = forwarded("np_random")
+        np_random_seed = read_only("np_random_seed")
+        unwrapped = read_only("unwrapped")
 
         @property
         def spec(self):

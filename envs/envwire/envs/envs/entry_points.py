@@ -19,7 +19,6 @@ class EnvCreator(Protocol):
 
     def __call__(self, **kwargs: Any) -> Env:
         """Makes one; the spec's kwargs and those of `make` are passed by name."""
-        ...
 
 
 class VectorEnvCreator(Protocol):
@@ -27,7 +26,6 @@ class VectorEnvCreator(Protocol):
 
     def __call__(self, **kwargs: Any) -> VectorEnv:
         """Makes one; ``num_envs`` is among the arguments."""
-        ...
 
 
 def load_env_creator(name: str) -> Callable[..., Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 from envwire.envs import error, logger
@@ -179,17 +180,13 @@ def _is_env(value: object) -> TypeGuard[Env]:
 
 def _record(env: AnyEnv, spec: EnvSpec, kwargs: dict[str, Any]) -> None:
     """Sets the bare environment's spec, which each wrapper extends for its own."""
-    env.unwrapped.spec = EnvSpec(
-        id=spec.id,
-        entry_point=spec.entry_point,
-        reward_threshold=spec.reward_threshold,
-        nondeterministic=spec.nondeterministic,
+    env.unwrapped.spec = replace(
+        spec,
         max_episode_steps=None,
         order_enforce=False,
         disable_env_checker=True,
         kwargs=kwargs,
         additional_wrappers=(),
-        vector_entry_point=spec.vector_entry_point,
     )
 
 

@@ -16,10 +16,13 @@ def render_metadata(*modes: str, fps: int, **more: Any) -> dict[str, Any]:
     return {"render_modes": list(modes), "render_fps": fps, **more}
 
 
-def warn_unrendered(env: Env | VectorEnv) -> None:
-    """Warns that `render` was called on an environment that was made without a render mode."""
+def is_unrendered(env: Env | VectorEnv) -> bool:
+    """Returns whether `render` was called on an environment without a render mode, and warns of it."""
+    if env.render_mode is not None:
+        return False
     modes = env.metadata["render_modes"]
     logger.warn(
         f"render() does nothing on {env} because it was made without a render_mode; "
         f"pass one of {modes}"
     )
+    return True

@@ -6,11 +6,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, cast
 
 from envwire.envs._generic import ActType, ArrayType, ObsType, PartialGeneric
+from envwire.envs._seeded import Seeded
 from envwire.envs.utils import seeding
 from envwire.envs.vector.info import add_info
 
 if TYPE_CHECKING:
-    import numpy as np
     from typing_extensions import Self
 
     from envwire.envs.core import RenderFrame
@@ -31,7 +31,7 @@ class AutoresetMode(Enum):
     DISABLED = "Disabled"
 
 
-class VectorEnv(PartialGeneric, Generic[ObsType, ActType, ArrayType]):
+class VectorEnv(PartialGeneric, Seeded, Generic[ObsType, ActType, ArrayType]):
     """Many copies of one environment behind one `reset` and one `step`.
 
     Observations and actions are elements of the batched spaces; rewards, terminations and
@@ -59,9 +59,6 @@ class VectorEnv(PartialGeneric, Generic[ObsType, ActType, ArrayType]):
     single_observation_space: Space[Any]
     single_action_space: Space[Any]
     num_envs: int
-
-    _np_random: np.random.Generator | None = None
-    _np_random_seed: int | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -108,25 +105,6 @@ class VectorEnv(PartialGeneric, Generic[ObsType, ActType, ArrayType]):
 
     def close_extras(self, **kwargs: Any) -> None:
         """Releases the resources of the subclass."""
-
-    @property
-    def np_random(self) -> np.random.Generator:
-        """The vector environment's generator, seeded from entropy if no seed was given."""
-        if self._np_random is None:
-            self._np_random, self._np_random_seed = seeding.np_random()
-        return self._np_random
-
-    @np_random.setter
-    def np_random(self, value: np.random.Generator) -> None:
-        self._np_random = value
-        self._np_random_seed = -1  # a generator does not reveal its seed
-
-    @property
-    def np_random_seed(self) -> int | None:
-        """The seed of `np_random`, or -1 if the generator was assigned."""
-        if self._np_random_seed is None:
-            self._np_random, self._np_random_seed = seeding.np_random()
-        return self._np_random_seed
 
     @property
     def unwrapped(self) -> Self:

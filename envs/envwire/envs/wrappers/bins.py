@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from envwire.envs.spaces import Discrete, MultiDiscrete
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -38,6 +40,10 @@ class BinGrid:
         self.bins: NDArray[np.int64] = np.array(counts)
         self._counts: tuple[int, ...] = tuple(counts)
         self.edges = list(map(_edges, self.low, self.high, self._counts))
+
+    def space(self, multidiscrete: bool) -> MultiDiscrete | Discrete:
+        """The space of cells: of a bin per dimension, or of one number for all."""
+        return MultiDiscrete(self.bins) if multidiscrete else Discrete(int(np.prod(self.bins)))
 
     def number(self, cell: Sequence[int]) -> Any:
         """The number of a cell given as one bin per dimension, the last dimension fastest."""

@@ -24,11 +24,9 @@ class Display(Protocol):
 
     def show(self, frame: Frame) -> None:
         """Replaces the last frame by this one."""
-        ...
 
     def close(self) -> None:
         """Closes the display."""
-        ...
 
 
 class TerminalDisplay:

@@ -9,7 +9,7 @@ import numpy as np
 from envwire.envs._generic import ActType, ObsType, WrapperActType
 from envwire.envs.core import ActionWrapper, Wrapper
 from envwire.envs.error import InvalidBound
-from envwire.envs.spaces import Box, Discrete, MultiDiscrete
+from envwire.envs.spaces import Box
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.wrappers.bins import BinGrid
 from envwire.envs.wrappers.rescaling import require_box, rescale_box
@@ -126,9 +126,7 @@ class DiscretizeAction(ActionWrapper[ObsType, "Any", "NDArray[Any]"], RecordCons
         self.multidiscrete = multidiscrete
         self.bins = self.grid.bins
         self.bin_centers = [0.5 * (edges[:-1] + edges[1:]) for edges in self.grid.edges]
-        self.action_space = (
-            MultiDiscrete(self.bins) if multidiscrete else Discrete(int(np.prod(self.bins)))
-        )
+        self.action_space = self.grid.space(multidiscrete)
 
     def action(self, action: Any) -> NDArray[Any]:
         """Returns the middle of the bin."""

@@ -302,11 +302,7 @@ class DiscretizeObservation(ObservationWrapper["Any", ActType, "Array"], RecordC
         self.multidiscrete = multidiscrete
         self.bins = self.grid.bins
         self.bin_edges = [edges[1:-1] for edges in self.grid.edges]
-        self.observation_space = (
-            spaces.MultiDiscrete(self.bins)
-            if multidiscrete
-            else spaces.Discrete(int(np.prod(self.bins)))
-        )
+        self.observation_space = self.grid.space(multidiscrete)
 
     def observation(self, observation: Array) -> Any:
         """Returns the number of the bin, or of the cell."""

@@ -71,11 +71,9 @@ class Timer(Protocol):
 
     def start(self, seconds: float) -> None:
         """Starts a wait."""
-        ...
 
     def stop(self) -> None:
         """Ends a wait."""
-        ...
 
 
 class SilenceWatch:

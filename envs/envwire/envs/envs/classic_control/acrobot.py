@@ -15,7 +15,7 @@ from envwire.envs import spaces
 from envwire.envs.core import Env
 from envwire.envs.envs.classic_control.reset_bounds import reset_bounds
 from envwire.envs.envs.raster import BLACK, Canvas, Color, rotate
-from envwire.envs.envs.rendering import render_metadata, warn_unrendered
+from envwire.envs.envs.rendering import is_unrendered, render_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,9 +142,7 @@ class AcrobotEnv(Env["NDArray[np.float32]", "int | np.integer[Any]"]):
 
     def render(self) -> NDArray[np.uint8] | None:
         """Draws both links and the height to reach, shape (500, 500, 3)."""
-        if self.render_mode is None:
-            warn_unrendered(self)
-        if self.render_mode is None or self.state is None:
+        if is_unrendered(self) or self.state is None:
             return None
         theta1, theta2, _, _ = self.state.tolist()
         reach = self.LINK_LENGTH_1 + self.LINK_LENGTH_2 + 0.2

@@ -10,7 +10,7 @@ from envwire.envs import logger, spaces
 from envwire.envs.core import Env
 from envwire.envs.envs.classic_control.cartpole_physics import CartPolePhysics
 from envwire.envs.envs.classic_control.reset_bounds import reset_bounds
-from envwire.envs.envs.rendering import render_metadata, warn_unrendered
+from envwire.envs.envs.rendering import is_unrendered, render_metadata
 from envwire.envs.vector.utils import batch_space
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv
 
@@ -97,9 +97,7 @@ class CartPoleEnv(CartPolePhysics, Env["NDArray[np.float32]", "int | np.integer[
 
     def render(self) -> NDArray[np.uint8] | str | None:
         """Draws the cart and the pole, as pixels of shape (400, 600, 3) or as text."""
-        if self.render_mode is None:
-            warn_unrendered(self)
-        if self.render_mode is None or self.state is None:
+        if is_unrendered(self) or self.state is None:
             return None
         x, _, theta, _ = self.state.tolist()
         return self.sketch(x, theta) if self.render_mode == "ansi" else self.draw(x, theta)
@@ -215,8 +213,7 @@ class CartPoleVectorEnv(
         Raises:
             ValueError: There was no reset yet.
         """
-        if self.render_mode is None:
-            warn_unrendered(self)
+        if is_unrendered(self):
             return None
         if self.state is None:
             raise ValueError("There is nothing to draw before reset().")

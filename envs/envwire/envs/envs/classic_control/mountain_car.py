@@ -14,7 +14,7 @@ from envwire.envs import spaces
 from envwire.envs.core import ActType, Env
 from envwire.envs.envs.classic_control.reset_bounds import reset_bounds
 from envwire.envs.envs.raster import BLACK, Canvas, Color, rotate
-from envwire.envs.envs.rendering import render_metadata, warn_unrendered
+from envwire.envs.envs.rendering import is_unrendered, render_metadata
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,9 +64,7 @@ class Valley(Env["NDArray[np.float32]", ActType]):
 
     def render(self) -> NDArray[np.uint8] | None:
         """Draws the car in the valley, shape (400, 600, 3)."""
-        if self.render_mode is None:
-            warn_unrendered(self)
-        if self.render_mode is None or self.state is None:
+        if is_unrendered(self) or self.state is None:
             return None
         canvas = Canvas(_WIDTH, _HEIGHT)
         x = np.linspace(self.min_position, self.max_position, 100)

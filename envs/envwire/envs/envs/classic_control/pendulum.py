@@ -11,7 +11,7 @@ from envwire.envs import spaces
 from envwire.envs.core import Env
 from envwire.envs.envs.classic_control.reset_bounds import require_number
 from envwire.envs.envs.raster import BLACK, Canvas, Color, rotate
-from envwire.envs.envs.rendering import render_metadata, warn_unrendered
+from envwire.envs.envs.rendering import is_unrendered, render_metadata
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,9 +97,7 @@ class PendulumEnv(Env["NDArray[np.float32]", "NDArray[np.float32]"]):
 
     def render(self) -> NDArray[np.uint8] | None:
         """Draws the rod, and an arc of dots for the torque; shape (500, 500, 3)."""
-        if self.render_mode is None:
-            warn_unrendered(self)
-        if self.render_mode is None or self.state is None:
+        if is_unrendered(self) or self.state is None:
             return None
         middle, scale = _SIZE / 2, _SIZE / 4.4
         angle = float(self.state[0]) + math.pi / 2

@@ -9,7 +9,7 @@ import numpy as np
 from envwire.envs import spaces
 from envwire.envs.core import Env
 from envwire.envs.envs.raster import Canvas, Color
-from envwire.envs.envs.rendering import render_metadata, warn_unrendered
+from envwire.envs.envs.rendering import is_unrendered, render_metadata
 from envwire.envs.utils import seeding
 from envwire.envs.utils.colorize import colorize
 
@@ -155,9 +155,7 @@ class FrozenLakeEnv(Env["int | np.integer[Any]", "int | np.integer[Any]"]):
 
     def render(self) -> str | NDArray[np.uint8] | None:
         """Draws the map and the agent, as text or as at most 512 pixels a side."""
-        if self.render_mode is None:
-            warn_unrendered(self)
-        if self.render_mode is None or self.s is None:
+        if is_unrendered(self) or self.s is None:
             return None
         return self._text(self.s) if self.render_mode == "ansi" else self._picture(self.s)
 

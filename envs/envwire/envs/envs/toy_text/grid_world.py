@@ -9,7 +9,7 @@ import numpy as np
 from envwire.envs import spaces
 from envwire.envs.core import Env
 from envwire.envs.envs.raster import Canvas, Color
-from envwire.envs.envs.rendering import render_metadata, warn_unrendered
+from envwire.envs.envs.rendering import is_unrendered, render_metadata
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,9 +86,7 @@ class GridWorldEnv(Env["Observation", "int | np.integer[Any]"]):
 
     def render(self) -> NDArray[np.uint8] | str | None:
         """Draws the grid, as 512 pixels a side or as text with A and T."""
-        if self.render_mode is None:
-            warn_unrendered(self)
-        if self.render_mode is None or self.agent is None or self.target is None:
+        if is_unrendered(self) or self.agent is None or self.target is None:
             return None
         marks = {tuple(self.target.tolist()): "T", tuple(self.agent.tolist()): "A"}
         return self._text(marks) if self.render_mode == "ansi" else self._picture(marks)
