@@ -122,7 +122,8 @@ class Graph(CompositeSpace[GraphInstance]):
         kind, chosen = masks.choose(mask, probability)
         node_mask, edge_mask = (None, None) if chosen is None else chosen
         if num_edges is None:
-            num_edges = self._draw_num_edges(num_nodes)
+            most = num_nodes * (num_nodes - 1)
+            num_edges = int(self.np_random.integers(most)) if most else 0
             edge_mask = None if edge_mask is None else (edge_mask,) * num_edges
         else:
             self._check_num_edges(num_edges)
@@ -132,11 +133,6 @@ class Graph(CompositeSpace[GraphInstance]):
         edges = _sample_batch(self.edge_space, num_edges, kind, edge_mask)
         links = self.np_random.integers(0, num_nodes, (num_edges, 2), np.int32)
         return GraphInstance(nodes, edges, links)
-
-    def _draw_num_edges(self, num_nodes: int) -> int:
-        if num_nodes == 1:
-            return 0
-        return int(self.np_random.integers(num_nodes * (num_nodes - 1)))
 
     def _check_num_edges(self, num_edges: int) -> None:
         masks.require(num_edges >= 0, f"num_edges must not be negative, got {num_edges}.")

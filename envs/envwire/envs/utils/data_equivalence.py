@@ -33,9 +33,8 @@ def data_equivalence(data_1: Any, data_2: Any, exact: bool = False) -> bool:
 
 
 def _same_items(data_1: Any, data_2: Any, exact: bool) -> bool:
-    if len(data_1) != len(data_2):
-        return False
-    return all(data_equivalence(a, b, exact) for a, b in zip(data_1, data_2, strict=True))
+    pairs = zip(data_1, data_2, strict=False)
+    return len(data_1) == len(data_2) and all(data_equivalence(a, b, exact) for a, b in pairs)
 
 
 def _same_arrays(array_1: NDArray[Any], array_2: NDArray[Any], exact: bool) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,14 +17,10 @@ if TYPE_CHECKING:
 _Info = dict[str, Any]
 
 
-def _is_superset(info_a: _Info, info_b: _Info) -> bool:
-    return all(data_equivalence(value, info_b[key]) for key, value in info_a.items())
-
-
 #: Ways to compare infos; b is the one that may have more.
 _INFO_COMPARISONS: dict[str, Callable[[_Info, _Info], bool]] = {
     "equivalence": data_equivalence,
-    "superset": _is_superset,
+    "superset": lambda a, b: all(data_equivalence(value, b[key]) for key, value in a.items()),
     "keys-equivalence": lambda a, b: a.keys() == b.keys(),
     "keys-superset": lambda a, b: b.keys() >= a.keys(),
     "skip": lambda _a, _b: True,
@@ -72,7 +69,8 @@ def check_environments_match(
         raise AssertionError(
             f"info_comparison must be one of {list(_INFO_COMPARISONS)}, got {info_comparison!r}"
         )
-    match = _Match(env_a, env_b, seed, skipped, info_comparison)
+    env_a.action_space.seed(seed)
+    match = _Match((env_a, env_b), seed, skipped, info_comparison)
     match.compare_spaces()
     match.reset("resetting")
     for step in range(num_steps):
@@ -83,41 +81,33 @@ def _shows_nothing(env: Env[Any, Any]) -> bool:
     return env.unwrapped.render_mode in (None, "human")
 
 
+@dataclass
 class _Match:
     """Two environments in lock step."""
 
-    def __init__(
-        self,
-        env_a: Env[Any, Any],
-        env_b: Env[Any, Any],
-        seed: int,
-        skipped: dict[str, bool],
-        info_comparison: str,
-    ) -> None:
-        self._envs = env_a, env_b
-        self._seed = seed
-        self._skipped = skipped
-        self._info_comparison = info_comparison
-        env_a.action_space.seed(seed)
+    envs: tuple[Env[Any, Any], Env[Any, Any]]
+    seed: int
+    skipped: dict[str, bool]
+    info_comparison: str
 
     def compare_spaces(self) -> None:
-        a, b = self._envs
+        a, b = self.envs
         self._require("action space", a.action_space == b.action_space, a, b, "")
-        if not self._skipped["observation"]:
+        if not self.skipped["observation"]:
             same = a.observation_space == b.observation_space
             self._require("observation space", same, a, b, "")
 
     def reset(self, when: str) -> None:
-        (obs_a, info_a), (obs_b, info_b) = (env.reset(seed=self._seed) for env in self._envs)
+        (obs_a, info_a), (obs_b, info_b) = (env.reset(seed=self.seed) for env in self.envs)
         self._compare("observation", obs_a, obs_b, when)
         self._compare_infos(info_a, info_b, when)
         self._compare_frames(when)
 
     def step(self, number: int) -> None:
         when = f"in step {number}"
-        action = self._envs[0].action_space.sample()
-        (*values_a, info_a), (*values_b, info_b) = (env.step(action) for env in self._envs)
-        for what, a, b in zip(self._skipped, values_a, values_b, strict=False):
+        action = self.envs[0].action_space.sample()
+        (*values_a, info_a), (*values_b, info_b) = (env.step(action) for env in self.envs)
+        for what, a, b in zip(self.skipped, values_a, values_b, strict=False):
             self._compare(what, a, b, when)
         self._compare_infos(info_a, info_b, when)
         self._compare_frames(when)
@@ -125,16 +115,16 @@ class _Match:
             self.reset(f"resetting after step {number}")
 
     def _compare(self, what: str, a: Any, b: Any, when: str) -> None:
-        if not self._skipped[what]:
+        if not self.skipped[what]:
             self._require(what, data_equivalence(a, b), a, b, when)
 
     def _compare_infos(self, a: _Info, b: _Info, when: str) -> None:
-        same = _INFO_COMPARISONS[self._info_comparison](a, b)
-        self._require(f"info ({self._info_comparison})", same, a, b, when)
+        same = _INFO_COMPARISONS[self.info_comparison](a, b)
+        self._require(f"info ({self.info_comparison})", same, a, b, when)
 
     def _compare_frames(self, when: str) -> None:
-        if not self._skipped["render"]:
-            a, b = (env.render() for env in self._envs)
+        if not self.skipped["render"]:
+            a, b = (env.render() for env in self.envs)
             self._require("render", np.all(np.asarray(a) == np.asarray(b)), "a", "b", when)
 
     def _require(self, what: str, same: Any, a: Any, b: Any, when: str) -> None:

@@ -39,7 +39,9 @@ class BinGrid:
             raise ValueError(f"Expected {self.low.size} numbers of bins, got {bins}")
         self.bins: NDArray[np.int64] = np.array(counts)
         self._counts: tuple[int, ...] = tuple(counts)
-        self.edges = list(map(_edges, self.low, self.high, self._counts))
+        sides = zip(self.low, self.high, self._counts, strict=True)
+        # In the dtype of the limits.
+        self.edges = [np.linspace(low, high, count + 1) for low, high, count in sides]
 
     def space(self, multidiscrete: bool) -> MultiDiscrete | Discrete:
         """The space of cells: of a bin per dimension, or of one number for all."""
@@ -53,7 +55,3 @@ class BinGrid:
         """The bin of each dimension of the cell with this number."""
         cell = np.unravel_index(number, self._counts)
         return np.array(cell, dtype=np.int64)
-
-
-def _edges(low: float, high: float, count: int) -> NDArray[Any]:
-    return np.linspace(low, high, count + 1)  # in the dtype of the limits

@@ -143,14 +143,9 @@ class GrayscaleObservation(TransformObservation["Array", ActType, "Array"]):
         TransformObservation.__init__(
             self,
             env,
-            lambda image: np.reshape(_brightness(image), shape),
+            lambda image: np.reshape(np.sum(image * _LUMINANCE, axis=-1), shape).astype(np.uint8),
             spaces.Box(0, 255, shape=shape, dtype=np.uint8),
         )
-
-
-def _brightness(image: Array) -> NDArray[np.uint8]:
-    brightness: NDArray[np.float64] = np.sum(image * _LUMINANCE, axis=-1)
-    return brightness.astype(np.uint8)
 
 
 class ReshapeObservation(TransformObservation["Array", ActType, "Array"]):
@@ -224,10 +219,6 @@ class DtypeObservation(TransformObservation["Any", ActType, "Any"]):
         self.dtype = dtype
         convert: Callable[[Any], Any] = np.dtype(dtype).type
         TransformObservation.__init__(self, env, convert, space)
-
-
-def _bin(value: float, edges: Array) -> int:
-    return int(np.digitize(value, edges))
 
 
 class AddRenderObservation(TransformObservation["Any", ActType, "Any"]):
@@ -308,7 +299,8 @@ class DiscretizeObservation(ObservationWrapper["Any", ActType, "Array"], RecordC
         """Returns the number of the bin, or of the cell."""
         flat: Array = np.ravel(observation)
         values: Array = flat.clip(self.grid.low, self.grid.high - 1e-8)
-        cell = list(map(_bin, values, self.bin_edges))
+        pairs = zip(values, self.bin_edges, strict=True)
+        cell = [int(np.digitize(value, edges)) for value, edges in pairs]
         return np.array(cell) if self.multidiscrete else int(self.grid.number(cell))
 
     def revert_observation(self, obs: Any) -> tuple[Array, Array]:

@@ -112,12 +112,15 @@ class SpaceDecoding:
     Args:
         rows: The kinds, by field.
         family: Classes to build spaces of.
+
+    Attributes:
+        allowance: Counts elements for which the constructors of spaces may allocate arrays.
     """
 
     def __init__(self, rows: Mapping[str, Row], family: Family) -> None:
         self._rows = rows
         self._family = family
-        self._allowance = FillAllowance()
+        self.allowance = FillAllowance()
         self._depth = 0
         self._built: list[tuple[Any, np.random.Generator | None]] = []
 
@@ -161,17 +164,9 @@ class SpaceDecoding:
         except _REFUSALS as error:
             raise CodecError(f"a {name} that {library} refuses ({error})", "a valid one") from error
 
-    def spend(self, elements: int) -> None:
-        """Counts elements for which the constructor of an enclosing space may allocate arrays.
-
-        Raises:
-            CodecError: There are too many.
-        """
-        self._allowance.spend(elements)
-
     def tensor(self, message: values_pb2.Tensor) -> Array:
         """Reads bounds; filled ones count towards the budget of the whole space."""
-        return decode_tensor(message, self._allowance)
+        return decode_tensor(message, self.allowance)
 
     def key(self, message: values_pb2.Value) -> Any:
         """Reads a key of a Dict space."""

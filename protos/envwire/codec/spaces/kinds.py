@@ -6,6 +6,7 @@ Spaces are built by their constructors; attributes that a constructor derives ar
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -70,7 +71,7 @@ def _decode_multi_binary(message: spaces_pb2.MultiBinarySpace, decoding: SpaceDe
     shape = tuple(message.shape)
     if message.flat and len(shape) != 1:
         raise CodecError(f"flat with the shape {shape}", "one axis")
-    decoding.spend(math.prod(shape))
+    decoding.allowance.spend(math.prod(shape))
     return decoding.make("MultiBinary", shape[0] if message.flat else shape)
 
 
@@ -136,20 +137,11 @@ def _encode_parts(
         located(f"[{index}]", encoding.space, part, message.spaces.add())
 
 
-def _decode_tuple(message: spaces_pb2.TupleSpace, decoding: SpaceDecoding) -> Any:
-    return decoding.make("Tuple", _decode_parts(message, decoding))
-
-
-def _decode_one_of(message: spaces_pb2.OneOfSpace, decoding: SpaceDecoding) -> Any:
-    return decoding.make("OneOf", _decode_parts(message, decoding))
-
-
 def _decode_parts(
-    message: spaces_pb2.TupleSpace | spaces_pb2.OneOfSpace, decoding: SpaceDecoding
-) -> list[Any]:
-    return [
-        located(f"[{index}]", decoding.space, part) for index, part in enumerate(message.spaces)
-    ]
+    name: str, message: spaces_pb2.TupleSpace | spaces_pb2.OneOfSpace, decoding: SpaceDecoding
+) -> Any:
+    parts = enumerate(message.spaces)
+    return decoding.make(name, [located(f"[{i}]", decoding.space, part) for i, part in parts])
 
 
 def _encode_sequence(
@@ -192,8 +184,8 @@ ROWS: Final = (
     Row("MultiDiscrete", "multi_discrete", _encode_multi_discrete, _decode_multi_discrete),
     Row("Text", "text", _encode_text, _decode_text),
     Row("Dict", "dict", _encode_dict, _decode_dict),
-    Row("Tuple", "tuple", _encode_parts, _decode_tuple),
-    Row("OneOf", "one_of", _encode_parts, _decode_one_of),
+    Row("Tuple", "tuple", _encode_parts, partial(_decode_parts, "Tuple")),
+    Row("OneOf", "one_of", _encode_parts, partial(_decode_parts, "OneOf")),
     Row("Sequence", "sequence", _encode_sequence, _decode_sequence),
     Row("Graph", "graph", _encode_graph, _decode_graph),
 )

@@ -155,7 +155,11 @@ class AllowList:
             if entry.HasField("other"):  # a key of another type would not match its rule
                 raise FaultError(Reason.INVALID_VALUE, f"{owner}: name keyword arguments by texts")
             if rule is not ANYTHING and not rule.allows(_plain(entry)):
-                raise _not_as_listed(owner, entry, rule)
+                raise FaultError(
+                    Reason.KWARGS_NOT_ALLOWED,
+                    f"{entry.name} of {owner} must be {rule} on this server; pass such a value. The operator changes "
+                    "the rule with --allow-kwargs",
+                )
 
     def _check_wrapper(self, name: str) -> None:
         if name in self.wrappers:
@@ -203,11 +207,3 @@ def _plain(entry: values_pb2.ValueEntry) -> Any:
         return decode_value(entry.value, None, opaque=False)
     except CodecError as error:
         raise FaultError(Reason.INVALID_VALUE, str(error)) from error
-
-
-def _not_as_listed(owner: str, entry: values_pb2.ValueEntry, rule: Rule) -> FaultError:
-    return FaultError(
-        Reason.KWARGS_NOT_ALLOWED,
-        f"{entry.name} of {owner} must be {rule} on this server; pass such a value. The operator changes the rule with "
-        "--allow-kwargs",
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -24,6 +25,7 @@ CAPABILITIES = ("direct", "fork", "interact", "make", "replay", "save_state", "v
 Handler = Callable[[Any, Client], Awaitable[pb.InteractResponse]]
 
 
+@dataclass(eq=False)
 class ControlService:
     """Serves requests without a session, and requests about a session that need no answer from its process.
 
@@ -38,21 +40,15 @@ class ControlService:
         handlers: The methods, by their requests' fields in InteractRequest.
     """
 
-    def __init__(
-        self,
-        config: ServerConfig,
-        loaded: Loaded,
-        sessions: Sessions,
-        maker: SessionMaker,
-        admission: Admission,
-    ) -> None:
-        self._config = config
-        self._loaded = loaded
-        self._sessions = sessions
-        self._maker = maker
-        self._admission = admission
-        self._kept = KeptMakes(sessions.is_fresh)
-        self._step_times = StepTimes(loaded.environments.environments)
+    _config: ServerConfig
+    _loaded: Loaded
+    _sessions: Sessions
+    _maker: SessionMaker
+    _admission: Admission
+
+    def __post_init__(self) -> None:
+        self._kept = KeptMakes(self._sessions.is_fresh)
+        self._step_times = StepTimes(self._loaded.environments.environments)
         self.handlers: dict[str, Handler] = {
             "make": self.make,
             "list_environments": self.list_environments,

@@ -30,11 +30,10 @@ class CallGuard:
             AlreadyPendingCallError: Another call has not ended.
         """
         if self._busy:
-            error: Exception = self._family.error.AlreadyPendingCallError(
+            raise self._family.error.AlreadyPendingCallError(
                 f"{self._label()} serves another call; await that one first, or make an environment for each task",
                 "call",
             )
-            raise error
         self._loop = asyncio.get_running_loop()
 
     def __exit__(self, *_: object) -> None:

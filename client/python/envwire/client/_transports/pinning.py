@@ -14,7 +14,7 @@ from dataclasses import replace
 from queue import Empty, SimpleQueue
 
 from envwire.client._transports.connect_wait import ConnectWait
-from envwire.client._transports.targets import addresses
+from envwire.client._transports.targets import addresses, parsed
 from envwire.client.credentials import Credentials
 
 #: Bounds the delay that an unresponsive host adds before the next address is tried.
@@ -62,13 +62,7 @@ def _is_settled(target: str, named: list[tuple[str, int]]) -> bool:
 
 
 def _is_numeric(host: str) -> bool:
-    import ipaddress
-
-    try:
-        ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        return False
-    return True
+    return parsed(host.partition("%")[0]) is not None
 
 
 def _resolve(host: str, port: int, timeout: float) -> list[tuple[str, int]]:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
 
 _TARGET = re.compile(r"(?:(dns|ipv4|ipv6|unix|unix-abstract):(?://[^/]*/)?)?(.*)")
 _WEB = re.compile(r"https?://(?P<rest>[^/]*).*", re.IGNORECASE)
@@ -57,13 +61,15 @@ def _address(text: str) -> tuple[str, int]:
 
 def is_local(target: str) -> bool:
     """Returns whether all addresses of a target are on this machine."""
-    return all(_is_loopback(host) for host, _ in addresses(target))
+    hosts = [host for host, _ in addresses(target)]
+    return all(host == "localhost" or ((ip := parsed(host)) and ip.is_loopback) for host in hosts)
 
 
-def _is_loopback(host: str) -> bool:
+def parsed(host: str) -> IPv4Address | IPv6Address | None:
+    """Returns a numeric address; None for a name."""
     import ipaddress
 
     try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host)
     except ValueError:
-        return False
+        return None

@@ -96,11 +96,10 @@ class AsyncCalls:
             NoAsyncCallError: Fewer environments than a batch needs have a pending request.
         """
         if len(self._sent) < self._batch_shards:
-            error: Exception = self._family.error.NoAsyncCallError(
+            raise self._family.error.NoAsyncCallError(
                 "recv was called while too few environments have anything to do; send actions first",
                 "recv",
             )
-            raise error
         self._received = shards = first_finished(self._sent, self._batch_shards)
         self._sent = [shard for shard in self._sent if shard not in shards]
         self._pending = "send" if self._sent else ""

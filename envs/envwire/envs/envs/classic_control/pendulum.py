@@ -82,11 +82,9 @@ class PendulumEnv(Env["NDArray[np.float32]", "NDArray[np.float32]"]):
         """
         super().reset(seed=seed)
         options = options or {}
-        limits = [
-            require_number("x_init", options.get("x_init", math.pi)),
-            require_number("y_init", options.get("y_init", 1.0)),
-        ]
-        high = np.array(limits)
+        x_limit = require_number("x_init", options.get("x_init", math.pi))
+        y_limit = require_number("y_init", options.get("y_init", 1.0))
+        high = np.array([x_limit, y_limit])
         self.state = self.np_random.uniform(low=-high, high=high)
         self.last_u = None
         return self._observe(), {}

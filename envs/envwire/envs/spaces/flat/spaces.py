@@ -104,13 +104,8 @@ def _flat_dtype_parts(space: Tuple | Dict) -> np.dtype[Any]:
 def _flat_dtype_one_of(space: OneOf) -> np.dtype[Any]:
     dtype = np.result_type(*(flat_dtype(part) for part in space.spaces))
     last = len(space.spaces) - 1  # the position of the part comes first in the array
-    if dtype.kind == "f" or last <= _greatest(dtype):
-        return dtype
-    return np.result_type(dtype, np.min_scalar_type(last))
-
-
-def _greatest(dtype: np.dtype[Any]) -> int:
-    return 1 if dtype.kind == "b" else int(np.iinfo(dtype).max)
+    greatest = {"f": np.inf, "b": 1}.get(dtype.kind) or np.iinfo(dtype).max
+    return dtype if last <= greatest else np.result_type(dtype, np.min_scalar_type(last))
 
 
 @singledispatch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from functools import partial
 
 from google.protobuf.message import DecodeError
@@ -31,6 +32,7 @@ from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 
 
+@dataclass(eq=False)
 class SessionMaker:
     """Makes the sessions of one server.
 
@@ -43,21 +45,15 @@ class SessionMaker:
         direct_addresses: Addresses of the direct port.
     """
 
-    def __init__(
-        self,
-        config: ServerConfig,
-        admission: Admission,
-        sessions: Sessions,
-        warm_pool: WarmPool,
-        reloading: Reloading | None,
-        direct_addresses: list[str],
-    ) -> None:
-        self._config = config
-        self._admission = admission
-        self._sessions = sessions
-        self._warm_pool = warm_pool
-        self._reloading = reloading
-        self._direct_addresses = direct_addresses
+    _config: ServerConfig
+    _admission: Admission
+    _sessions: Sessions
+    _warm_pool: WarmPool
+    _reloading: Reloading | None
+    _direct_addresses: list[str]
+
+    def __post_init__(self) -> None:
+        config = self._config
         self._backlog = Backlog(config.max_pending_bytes, config.max_pending_bytes_per_client)
 
     async def make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
