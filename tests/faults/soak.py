@@ -23,7 +23,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from envwire.client import RemoteEnv
@@ -228,15 +228,17 @@ def run(
 
 
 def _settled(server: Server, guard: Guard, before: Left) -> Left:
-    """Returns what is there once all is as before, or has had the time to be.
+    """Returns what is there once nothing is more than before, or has had the time to go.
 
-    Each look opens a connection, whose end the next one may be too early to see.
+    Each look opens a connection, whose end the next one may be too early to see: `before` may have one file too many.
     """
     looks = [before]
 
     def as_before() -> bool:
         looks.append(Left.of(server, guard))
-        return looks[-1] == before
+        return all(
+            now <= then for now, then in zip(astuple(looks[-1]), astuple(before), strict=True)
+        )
 
     eventually(as_before, 12 * _LEASE)
     return looks[-1]
