@@ -1,6 +1,6 @@
 /** The one error of this package, and how it is read from what the server sent. */
 
-import { fromBinary } from "@bufbuild/protobuf";
+import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import {
   DebugInfoSchema,
   ErrorInfoSchema,
@@ -89,11 +89,38 @@ export class EnvwireError extends Error {
   }
 }
 
+/** What a peer sent cannot be read, or breaks the protocol. */
+export class MalformedMessageError extends EnvwireError {
+  override name = "EnvwireError";
+  constructor(problem: string, cause?: unknown) {
+    super("INTERNAL", problem, { cause });
+  }
+}
+
+/** Reads what a server sent. Whatever that throws, generated code and constructors of arrays included, is said of it. */
+export function readAnswer<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (thrown) {
+    if (thrown instanceof EnvwireError && !(thrown instanceof MalformedMessageError)) throw thrown;
+    const problem = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new MalformedMessageError(`an answer of the server breaks the protocol: ${problem}`, thrown);
+  }
+}
+
+/** Reads a message that a server sent. */
+export function parseAnswer<Schema extends DescMessage>(
+  schema: Schema,
+  bytes: Uint8Array,
+): MessageShape<Schema> {
+  return readAnswer(() => fromBinary(schema, bytes));
+}
+
 const URL = "type.googleapis.com/";
 
 /** Reads an error from a serialised ErrorStatus (google.rpc.Status). */
 export function errorFromStatus(bytes: Uint8Array): EnvwireError {
-  return errorFrom(fromBinary(ErrorStatusSchema, bytes));
+  return readAnswer(() => errorFrom(fromBinary(ErrorStatusSchema, bytes)));
 }
 
 export function errorFrom(status: ErrorStatus): EnvwireError {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, connect as connectTcp, createServer } from "node:net";
 import { after, before, test } from "node:test";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { HelloResponseSchema } from "../src/gen/envwire/v1/direct_pb.js";
@@ -113,12 +113,11 @@ test("a timeout may be longer than a timer", async () => {
   }
 });
 
-test("a server whose port is taken listens nowhere", async () => {
+test("a server whose port is taken listens nowhere", { timeout: 10_000 }, async () => {
   const listening = () => process.getActiveResourcesInfo().filter((name) => /server/i.test(name)).length;
   const before = listening();
   await assert.rejects(serve({}, { port: server.port }), /EADDRINUSE/);
-  await new Promise(setImmediate);
-  assert.equal(listening(), before);
+  while (listening() > before) await new Promise(setImmediate);
 });
 
 test("a channel whose server says something else than welcome is closed", { timeout: 10_000 }, async () => {
@@ -133,4 +132,24 @@ test("a channel whose server says something else than welcome is closed", { time
   assert.equal(await new DirectTransport("127.0.0.1:1", made, {}, {} as never).open(), false);
   await closed;
   strange.close();
+});
+
+test("the gRPC port takes so many connections, and others when they are gone", {
+  timeout: 20_000,
+}, async () => {
+  await using small = await serve({ "Counting-v0": () => new Counting() }, { port: 0, maxSessions: 1 });
+  const taken = await Promise.all(
+    Array.from({ length: 4 + 256 }, async () => {
+      const socket = connectTcp(small.port, "127.0.0.1").on("error", () => {});
+      await once(socket, "connect");
+      return socket;
+    }),
+  );
+  const refused = connectTcp(small.port, "127.0.0.1").resume();
+  await once(refused, "close");
+  await assert.rejects(connect(small.target).make("Counting-v0"), withReason("UNAVAILABLE"));
+  assert.ok(taken.every(({ destroyed }) => !destroyed));
+  for (const socket of taken) socket.destroy();
+  await using env = await connect(small.target, { timeout: 10 }).make("Counting-v0");
+  assert.equal((await env.reset()).observation, 0);
 });

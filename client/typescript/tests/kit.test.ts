@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { errorFromStatus } from "../src/errors.js";
 import { HelloRequestSchema } from "../src/gen/envwire/v1/direct_pb.js";
 import { InteractRequestSchema, StepRequestSchema } from "../src/gen/envwire/v1/environment_pb.js";
 import { connect, EnvwireError, Generator, type RunningServer, serve } from "../src/index.js";
@@ -271,4 +272,18 @@ test("a session that ended keeps neither its environment nor its last answer", a
     [undefined, undefined, undefined],
   );
   await left.close();
+});
+
+test("a request whose parts cannot be read is malformed, whichever way it comes", async () => {
+  const parts = { step: 3, reset: 3, setAttribute: 4, callMethod: 4, replay: 6 } as const;
+  for (const transport of TRANSPORTS) {
+    await using env = await connect(server.target, { transport }).make("Counting-v0");
+    for (const [kind, field] of Object.entries(parts) as [keyof typeof parts, number][]) {
+      const { session, transport: way } = env.raw;
+      const request = { kind, body: Uint8Array.of(0x10, ++session.sequence, 8 * field + 2, 2, 0x52, 9) };
+      const { kind: answered, body } = await way.exchange(request, session.header, WAIT);
+      assert.equal(answered, "error");
+      assert.equal(errorFromStatus(body).reason, "MALFORMED_REQUEST", kind);
+    }
+  }
 });

@@ -1,7 +1,7 @@
 /** Where environments come from: `connect(target)`, then `make`. */
 
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { EnvwireError } from "../errors.js";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { EnvwireError, parseAnswer, readAnswer } from "../errors.js";
 import {
   type EnvironmentListing,
   GetServerInfoRequestSchema,
@@ -106,14 +106,14 @@ export class Server {
   /** Version, capabilities, capacity and limits of the server. */
   async info(options: CallOptions = {}): Promise<GetServerInfoResponse> {
     const body = toBinary(GetServerInfoRequestSchema, create(GetServerInfoRequestSchema));
-    return fromBinary(GetServerInfoResponseSchema, await this.#ask("getServerInfo", body, options));
+    return parseAnswer(GetServerInfoResponseSchema, await this.#ask("getServerInfo", body, options));
   }
 
   /** The environments that the server makes. */
   async environments(options: CallOptions = {}): Promise<EnvironmentListing[]> {
     const body = toBinary(ListEnvironmentsRequestSchema, create(ListEnvironmentsRequestSchema));
     const answer = await this.#ask("listEnvironments", body, options);
-    return fromBinary(ListEnvironmentsResponseSchema, answer).environments;
+    return parseAnswer(ListEnvironmentsResponseSchema, answer).environments;
   }
 
   async #ask(
@@ -150,7 +150,7 @@ export class Server {
         driver.transport = control = new UnaryTransport(home);
       }
       driver.transport = await this.#transport(made, control);
-      return use({ driver, made, control });
+      return readAnswer(() => use({ driver, made, control }));
     } catch (error) {
       await closeSession(driver, control);
       throw error;

@@ -95,9 +95,6 @@ export class Driver {
 
   #givenUp(error: unknown): unknown {
     if (this.session.pending) this.session.giveUp();
-    if (error instanceof EnvwireError) return error;
-    return new EnvwireError("INTERNAL", `an answer of the server breaks the protocol: ${error}`, {
-      cause: error,
-    });
+    return error;
   }
 }

@@ -1,6 +1,7 @@
 /** What `reset` and `step` return, in Gymnasium's words. */
 
-import type { NdArray } from "../values/ndarray.js";
+import { MalformedMessageError } from "../errors.js";
+import { NdArray } from "../values/ndarray.js";
 import type { Mapping, Value } from "../values/types.js";
 import type { ResetAnswer, StepAnswer, Warning } from "../wire/steps.js";
 
@@ -51,11 +52,16 @@ export function vectorStepResult<Observation, Info>(
   answer.warnings.forEach(warn);
   return {
     observations: answer.observation as Observation,
-    rewards: answer.typedReward as NdArray,
-    terminations: answer.typedTerminated as NdArray,
-    truncations: answer.typedTruncated as NdArray,
+    rewards: column(answer.typedReward),
+    terminations: column(answer.typedTerminated),
+    truncations: column(answer.typedTruncated),
     infos: answer.info as Info,
   };
+}
+
+function column(value: Value | undefined): NdArray {
+  if (value instanceof NdArray) return value;
+  throw new MalformedMessageError("a step of a vector lacks a column");
 }
 
 /** Takes a warning that the environment gave. */

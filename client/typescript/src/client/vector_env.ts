@@ -1,5 +1,6 @@
 /** A remote vector environment: several environments that step together, in one message for all of them. */
 
+import { readAnswer } from "../errors.js";
 import type { ResetOptions } from "../session/operations.js";
 import * as operations from "../session/operations.js";
 import { decodeSpace } from "../spaces/decoding.js";
@@ -41,6 +42,7 @@ export class RemoteVectorEnv<Observation = Value, Info = Mapping> extends Remote
 
   /** Takes one step in every environment. @param actions A batch: an array, or a tuple of them. */
   async step(actions: Value, options?: CallOptions): Promise<VectorStepResult<Observation, Info>> {
-    return vectorStepResult(await this.driver.serve(operations.step(actions), options), this.warn);
+    const answer = await this.driver.serve(operations.step(actions), options);
+    return readAnswer(() => vectorStepResult(answer, this.warn));
   }
 }

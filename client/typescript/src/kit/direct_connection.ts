@@ -11,6 +11,7 @@ import { type Answer, unwrap, wrap, wrapStart } from "../wire/envelope.js";
 import { FrameError, FrameReader, frameOf, HEADER_BYTES, PREAMBLE, seal } from "../wire/frames.js";
 import type { DirectServer } from "./direct_server.js";
 import { errorAnswer, Fault, faultOf, statusOf } from "./faults.js";
+import { parseRequest } from "./request_fields.js";
 import type { Session } from "./session.js";
 import { checkToken } from "./token.js";
 
@@ -225,12 +226,7 @@ export class DirectConnection {
 }
 
 function helloOf(message: Uint8Array): HelloRequest {
-  let hello: HelloRequest;
-  try {
-    hello = fromBinary(HelloRequestSchema, message);
-  } catch (thrown) {
-    throw notRead(thrown);
-  }
+  const hello = parseRequest(HelloRequestSchema, message);
   if ((hello.header === undefined) === (hello.make === undefined))
     throw new Fault("MALFORMED_REQUEST", "a hello has either the header of a session or make");
   return hello;

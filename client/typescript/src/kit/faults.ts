@@ -14,7 +14,6 @@ import { ValueError } from "../values/encoding.js";
 import { toListMessage } from "../values/messages.js";
 import type { Value } from "../values/types.js";
 import type { Answer } from "../wire/envelope.js";
-import { MalformedMessageError } from "../wire/reader.js";
 
 /** The gRPC status of each reason. */
 const STATUS = {
@@ -68,7 +67,6 @@ export class Fault extends Error {
 /** Returns the fault that anything thrown while a request was served stands for. */
 export function faultOf(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown;
-  if (thrown instanceof MalformedMessageError) return new Fault("INVALID_VALUE", thrown.message);
   if (thrown instanceof ValueError)
     return new Fault("UNSUPPORTED", `the environment returned what cannot be sent: ${thrown.message}`);
   const error = thrown instanceof Error ? thrown : new Error(String(thrown));

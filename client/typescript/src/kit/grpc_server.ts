@@ -16,25 +16,32 @@ import { ErrorStatusSchema } from "../gen/envwire/v1/status_pb.js";
 import { fromBuffer, toBuffer } from "../transports/grpc_client.js";
 import { type Answer, unwrap, wrap } from "../wire/envelope.js";
 import { KINDS, type Kind, SERVICE } from "../wire/kinds.js";
+import { MAX_SILENT } from "./direct_server.js";
 import { errorAnswer, Fault, faultOf } from "./faults.js";
 import { HEALTH_SERVICE, Health } from "./health.js";
 import type { ServeOptions, Settings } from "./options.js";
+import { Ports } from "./ports.js";
 import type { Service } from "./service.js";
 import type { Session } from "./session.js";
 import { checkToken } from "./token.js";
 
 type Bytes = Uint8Array;
+/** Connections that a session may have: a client has one or two. */
+const PER_SESSION = 4;
 const NO_HEADER = new Uint8Array(0);
 
 export class GrpcServer {
   readonly #server: Server;
   readonly #health = new Health();
+  readonly #ports: Ports;
 
   constructor(
     readonly service: Service,
     readonly settings: Settings,
   ) {
-    const { maxMessageBytes } = settings;
+    const { maxMessageBytes, maxSessions } = settings;
+    const most = MAX_SILENT + PER_SESSION * maxSessions;
+    this.#ports = new Ports((open) => open >= most);
     this.#server = new Server({
       "grpc.max_receive_message_length": maxMessageBytes,
       "grpc.max_send_message_length": maxMessageBytes,
@@ -49,22 +56,19 @@ export class GrpcServer {
   }
 
   /** Listens, and returns the port. */
-  listen(): Promise<number> {
+  async listen(): Promise<number> {
     const { host, port, tls } = this.settings;
-    const address = `${host.includes(":") ? `[${host}]` : host}:${port}`;
-    return new Promise((resolve, reject) => {
-      this.#server.bindAsync(address, credentials(tls), (error, bound) =>
-        error ? reject(error) : resolve(bound),
-      );
-    });
+    const injector = this.#server.createConnectionInjector(credentials(tls));
+    return this.#ports.listen({ host, port }, (socket) => injector.injectConnection(socket));
   }
 
   drain(): void {
     this.#health.drain();
   }
 
-  close(): void {
+  close(): Promise<void> {
     this.#server.forceShutdown();
+    return this.#ports.close();
   }
 
   #unary(kind: Kind, call: Unary, send: sendUnaryData<Bytes>): void {

@@ -1,6 +1,6 @@
 /** Make: from a request to a session, and to the answer that shows it. */
 
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import {
   type MakeRequest,
   MakeRequestSchema,
@@ -17,6 +17,7 @@ import { type Hosted, HostedEnv } from "./hosting/hosted_env.js";
 import { HostedVector } from "./hosting/hosted_vector.js";
 import { receivedMapping } from "./hosting/received.js";
 import { VectorEnvironment } from "./hosting/vector_environment.js";
+import { parseRequest } from "./request_fields.js";
 import { duration, type Service, type Used } from "./service.js";
 import type { Session } from "./session.js";
 
@@ -37,7 +38,7 @@ export class Maker {
 
   /** Makes a session, or joins the Make that the same client asked for before. */
   async make(body: Uint8Array, used: Used): Promise<Uint8Array> {
-    const request = fromBinary(MakeRequestSchema, body);
+    const request = parseRequest(MakeRequestSchema, body);
     const id = Buffer.from(request.requestId).toString("hex");
     const kept = id === "" ? undefined : this.#kept.get(id);
     if (kept !== undefined && Buffer.compare(kept.request, body) !== 0)

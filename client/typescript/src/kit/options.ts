@@ -15,7 +15,10 @@ export interface ServeOptions {
   readonly tls?: Omit<TlsOptions, "serverName">;
   /** What clients have to show, as "authorization: Bearer TOKEN". */
   readonly token?: string;
-  /** 64 by default. */
+  /**
+   * 64 by default. The gRPC port takes four connections for each and 256 besides, the direct port 256 that have not said
+   * whose they are; those beyond are closed at once.
+   */
   readonly maxSessions?: number;
   /** Environments of one vector environment at most; 1024 by default. */
   readonly maxEnvsPerSession?: number;

@@ -1,12 +1,31 @@
-/** What a server reads of a request before anything else: whose it is, and its number. */
+/** What a server reads of a request: whose it is, its number, and its message. */
 
-import { fromBinary } from "@bufbuild/protobuf";
+import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { type SessionHeader, SessionHeaderSchema } from "../gen/envwire/v1/environment_pb.js";
 import { Reader } from "../wire/reader.js";
-import { Fault } from "./faults.js";
+import { Fault, type Reason } from "./faults.js";
 
 const HEADER = 0x0a;
 const SEQUENCE = 0x10;
+
+/** Reads what a client sent: whatever that throws is said of it, as a fault with this reason. */
+export function reading<T>(read: () => T, reason: Reason = "MALFORMED_REQUEST"): T {
+  try {
+    return read();
+  } catch (thrown) {
+    if (thrown instanceof Fault) throw thrown;
+    const problem = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new Fault(reason, `the request cannot be read: ${problem}`);
+  }
+}
+
+/** Reads the message of a request. */
+export function parseRequest<Schema extends DescMessage>(
+  schema: Schema,
+  body: Uint8Array,
+): MessageShape<Schema> {
+  return reading(() => fromBinary(schema, body));
+}
 
 /** A request without its header; requests are compared by these bytes. */
 export interface Headed {
@@ -16,6 +35,10 @@ export interface Headed {
 
 /** Takes the header out of a request; it is field 1 of all of them, and most often the first. */
 export function takeHeader(request: Uint8Array): Headed {
+  return reading(() => split(request));
+}
+
+function split(request: Uint8Array): Headed {
   const parts: Uint8Array[] = [];
   let header: SessionHeader | undefined;
   const reader = readerOf(request);
@@ -33,6 +56,10 @@ export function takeHeader(request: Uint8Array): Headed {
 
 /** Returns the number of a request. */
 export function sequenceOf(body: Uint8Array): number {
+  return reading(() => numberOf(body));
+}
+
+function numberOf(body: Uint8Array): number {
   let sequence = 0;
   const reader = readerOf(body);
   while (reader.more) {

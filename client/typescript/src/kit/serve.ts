@@ -32,8 +32,7 @@ export async function serve(registry: Registry, options: ServeOptions = {}): Pro
     service.draining = true;
     grpc.drain();
     service.sessions.close("DRAINING");
-    direct?.close();
-    grpc.close();
+    await Promise.all([direct?.close(), grpc.close()]);
   };
   try {
     service.maker.directAddresses = (await direct?.listen()) ?? [];

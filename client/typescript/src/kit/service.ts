@@ -11,7 +11,7 @@ import {
 import type { Answer, Request } from "../wire/envelope.js";
 import type { Kind } from "../wire/kinds.js";
 import type { Registry } from "./environment.js";
-import { errorAnswer, Fault, faultOf } from "./faults.js";
+import { errorAnswer, faultOf } from "./faults.js";
 import { Maker } from "./maker.js";
 import type { Settings } from "./options.js";
 import { takeHeader } from "./request_fields.js";
@@ -47,7 +47,7 @@ export class Service {
       used(session);
       return await session.serve({ kind, body: headed.body });
     } catch (thrown) {
-      return errorAnswer(thrown instanceof Fault ? thrown : malformed(thrown));
+      return errorAnswer(faultOf(thrown));
     }
   }
 
@@ -100,11 +100,6 @@ export class Service {
       maxEnvsPerSession: settings.maxEnvsPerSession,
     });
   }
-}
-
-function malformed(thrown: unknown): Fault {
-  const fault = faultOf(thrown);
-  return new Fault("MALFORMED_REQUEST", `the request cannot be read: ${fault.message}`);
 }
 
 function message<Schema extends DescMessage>(schema: Schema, fields: MessageInitShape<Schema>): Uint8Array {

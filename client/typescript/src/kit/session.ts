@@ -82,9 +82,7 @@ export class Session {
       if (sequence !== this.#last + 1) return this.#gap(request, sequence);
       this.#last = sequence;
     } catch (thrown) {
-      return errorAnswer(
-        thrown instanceof Fault ? thrown : new Fault("MALFORMED_REQUEST", "the request cannot be read"),
-      );
+      return failed(thrown);
     }
     const before = this.#kept?.answer;
     const answer =

@@ -7,8 +7,16 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { type ConnectionError, ENDING_REASONS, errorFromStatus } from "../errors.js";
+import { create, toBinary } from "@bufbuild/protobuf";
+import {
+  type ConnectionError,
+  ENDING_REASONS,
+  EnvwireError,
+  errorFromStatus,
+  MalformedMessageError,
+  parseAnswer,
+  readAnswer,
+} from "../errors.js";
 import {
   type MakeRequest,
   MakeRequestSchema,
@@ -116,11 +124,11 @@ export class ClientSession {
   /** Takes the answer to the request that is pending. */
   receive(answer: Answer): Event {
     if (answer.kind === "error") return this.#receiveError(answer.body);
-    if (this.state === "MAKING") return this.#receiveMake(fromBinary(MakeResponseSchema, answer.body));
+    if (this.state === "MAKING") return this.#receiveMake(parseAnswer(MakeResponseSchema, answer.body));
     this.#answered();
     const operation = this.#operation as Operation<unknown>;
     if (operation.kind === "close") this.end();
-    return { type: "answered", result: operation.read(answer.body, answer.attachments) };
+    return { type: "answered", result: readAnswer(() => operation.read(answer.body, answer.attachments)) };
   }
 
   #answered(): void {
@@ -157,8 +165,12 @@ export class ClientSession {
    * request that was refused before it reached the session.
    */
   #renumbered(expected: string | undefined): Event {
+    const next = expected === undefined ? this.sequence + 1 : readAnswer(() => numberOf(expected));
+    // A server that goes on asking for other numbers would be answered for ever.
+    if (this.#clock() > this.#retries.deadline)
+      throw new EnvwireError("DEADLINE_EXCEEDED", `the server asks for number ${next}, and the time is up`);
     this.state = moved(this.state, "RENUMBER");
-    this.sequence = expected === undefined ? this.sequence + 1 : Number(expected);
+    this.sequence = next;
     const { kind, write } = this.#operation as Operation<unknown>;
     this.#request = { kind, body: write(this.sequence) };
     return { type: "sendAgain", request: this.#request };
@@ -197,6 +209,12 @@ export class ClientSession {
   end(): void {
     if (!this.ended) this.state = moved(this.state, "END");
   }
+}
+
+function numberOf(text: string): number {
+  const number = Number(text);
+  if (Number.isSafeInteger(number) && number > 0) return number;
+  throw new MalformedMessageError(`it asks for the request number ${text}`);
 }
 
 /** Returns a SessionHeader as field 1 of a request. */

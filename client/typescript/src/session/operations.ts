@@ -3,12 +3,11 @@
 import {
   create,
   type DescMessage,
-  fromBinary,
   type MessageInitShape,
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf";
-import { type EnvwireError, errorFromStatus } from "../errors.js";
+import { type EnvwireError, errorFromStatus, MalformedMessageError, parseAnswer } from "../errors.js";
 import {
   CallMethodRequestSchema,
   CallMethodResponseSchema,
@@ -76,6 +75,8 @@ export function stepMany(actions: readonly Value[]): Operation<ChunkAnswer> {
     write: (sequence) => written((writer) => writeChunkRequest(writer, sequence, actions)),
     read: (body, attachments) => {
       const { steps, error } = readStepAnswer(body, attachments);
+      if (steps.length > actions.length || (steps.length === 0 && error === undefined))
+        throw new MalformedMessageError(`${steps.length} steps were taken of ${actions.length}`);
       return { steps, error: error && errorFromStatus(error) };
     },
   };
@@ -156,7 +157,7 @@ function reading<Schema extends DescMessage, Result>(
   schema: Schema,
   read: (message: MessageShape<Schema>, attachments: Uint8Array | undefined) => Result,
 ): (body: Uint8Array, attachments: Uint8Array | undefined) => Result {
-  return (body, attachments) => read(fromBinary(schema, body), attachments);
+  return (body, attachments) => read(parseAnswer(schema, body), attachments);
 }
 
 function present(

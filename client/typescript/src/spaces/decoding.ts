@@ -1,12 +1,12 @@
 /** From the contract's Space to a space. */
 
+import { MalformedMessageError } from "../errors.js";
 import type { Space as SpaceMessage } from "../gen/envwire/v1/spaces_pb.js";
 import type { Tensor } from "../gen/envwire/v1/values_pb.js";
 import { dtypeOf, type TypedArray } from "../values/dtypes.js";
 import { fromMessage, fromTensorMessage } from "../values/messages.js";
 import type { NdArray } from "../values/ndarray.js";
 import type { Value } from "../values/types.js";
-import { MalformedMessageError } from "../wire/reader.js";
 import { Box, Discrete, MultiBinary, MultiDiscrete } from "./arrays.js";
 import { Dict, Graph, OneOf, Sequence, Text, Tuple } from "./composite.js";
 import type { Space } from "./space.js";

@@ -1,11 +1,11 @@
 /** The direct channel: straight to the process that holds the environment, many times faster than gRPC. */
 
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { ConnectionError } from "../errors.js";
-import { HelloRequestSchema, HelloResponseSchema } from "../gen/envwire/v1/direct_pb.js";
+import { create, toBinary } from "@bufbuild/protobuf";
+import { ConnectionError, parseAnswer } from "../errors.js";
+import { HelloRequestSchema, type HelloResponse, HelloResponseSchema } from "../gen/envwire/v1/direct_pb.js";
 import type { MakeResponse } from "../gen/envwire/v1/environment_pb.js";
 import { ErrorStatusSchema } from "../gen/envwire/v1/status_pb.js";
-import { type Answer, type Request, unwrapAnswer, wrap } from "../wire/envelope.js";
+import { type Answer, answerTo, type Request, wrap } from "../wire/envelope.js";
 import { frameOf, HEADER_BYTES, PREAMBLE, seal } from "../wire/frames.js";
 import { DirectChannel, splitAddress, UNIX } from "./direct_channel.js";
 import type { Credentials, TlsOptions } from "./grpc_client.js";
@@ -77,7 +77,12 @@ export class DirectTransport implements Transport {
     const frame = wrap(request.kind, NO_HEADER, request.body, HEADER_BYTES);
     if (frame.length - HEADER_BYTES > this.#limit) return this.larger.exchange(request, header, wait);
     const { message, attachments } = await channel.exchange(seal(frame), wait);
-    return unwrapAnswer(message, attachments);
+    try {
+      return answerTo(request.kind, message, attachments);
+    } catch (error) {
+      this.close();
+      throw error;
+    }
   }
 
   /** Opens a channel; returns the server's error when it refuses. */
@@ -88,7 +93,7 @@ export class DirectTransport implements Transport {
       channel.close();
       throw busy(error, address);
     });
-    const { result } = fromBinary(HelloResponseSchema, message);
+    const result = resultOf(message);
     if (result.case !== "welcome") {
       channel.close();
       if (result.case !== "error")
@@ -104,6 +109,15 @@ export class DirectTransport implements Transport {
   close(): void {
     this.#channel?.close();
     this.#channel = undefined;
+  }
+}
+
+/** Returns what a HelloResponse says; nothing where it is none. */
+function resultOf(message: Uint8Array): HelloResponse["result"] {
+  try {
+    return parseAnswer(HelloResponseSchema, message).result;
+  } catch {
+    return { case: undefined };
   }
 }
 

@@ -3,7 +3,7 @@
 import { connect as connectTcp, type NetConnectOpts, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { ConnectionError } from "../errors.js";
-import { type Frame, FrameReader } from "../wire/frames.js";
+import { type Frame, FrameError, FrameReader } from "../wire/frames.js";
 import { AdaptiveSpin } from "./adaptive_spin.js";
 import type { TlsOptions } from "./grpc_client.js";
 import type { Wait } from "./transport.js";
@@ -69,13 +69,20 @@ export class DirectChannel {
 
   #receive(chunk: Uint8Array): boolean {
     try {
-      this.#reader.push(chunk, (frame) => this.#take()?.resolve(frame));
+      this.#reader.push(chunk, (frame) => this.#answered(frame));
+      if (this.#waiting === undefined && !this.#reader.empty) throw unasked();
     } catch (error) {
       this.#fail(
         new ConnectionError(`the direct channel broke: ${(error as Error).message}`, false, true, error),
       );
     }
     return true;
+  }
+
+  #answered(frame: Frame): void {
+    const waiting = this.#take();
+    if (waiting === undefined) throw unasked();
+    waiting.resolve(frame);
   }
 
   #broken(error?: NodeJS.ErrnoException): void {
@@ -104,6 +111,11 @@ export class DirectChannel {
     this.#waiting = undefined;
     return waiting;
   }
+}
+
+/** What nobody has asked for yet would be taken for the next answer. */
+function unasked(): FrameError {
+  return new FrameError("the server sent more than it was asked for");
 }
 
 type OnRead = NonNullable<NetConnectOpts["onread"]>;

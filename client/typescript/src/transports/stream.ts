@@ -2,8 +2,8 @@
 
 import type { Client, ClientDuplexStream, ServiceError } from "@grpc/grpc-js";
 import { ConnectionError } from "../errors.js";
-import { type Answer, type Request, unwrapAnswer, wrap } from "../wire/envelope.js";
-import { SERVICE } from "../wire/kinds.js";
+import { type Answer, answerTo, type Request, wrap } from "../wire/envelope.js";
+import { type Kind, SERVICE } from "../wire/kinds.js";
 import { fromBuffer, type GrpcConnection, settleError, toBuffer } from "./grpc_client.js";
 import type { Transport, Wait } from "./transport.js";
 import { Waiting } from "./waiting.js";
@@ -15,6 +15,7 @@ export class StreamTransport implements Transport {
   #stream: Stream | undefined;
   #waiting: Waiting<Answer> | undefined;
   #timeout = 0;
+  #asked: Kind = "step";
 
   constructor(readonly connection: GrpcConnection) {}
 
@@ -25,6 +26,7 @@ export class StreamTransport implements Transport {
   exchange({ kind, body }: Request, header: Uint8Array, wait: Wait): Promise<Answer> {
     this.#stream ??= this.#open();
     this.#timeout = wait.timeout;
+    this.#asked = kind;
     const waiting = new Waiting<Answer>(wait, (error) => this.#fail(error));
     this.#waiting = waiting;
     this.#stream.write(wrap(kind, header, body));
@@ -43,8 +45,10 @@ export class StreamTransport implements Transport {
 
   #receive(stream: Stream, message: Uint8Array): void {
     if (stream !== this.#stream) return;
+    if (this.#waiting === undefined) return this.close(); // what nobody has asked for yet would be the next answer
     try {
-      this.#take()?.resolve(unwrapAnswer(message));
+      const answer = answerTo(this.#asked, message);
+      this.#take()?.resolve(answer);
     } catch (error) {
       this.#fail(error as Error);
     }

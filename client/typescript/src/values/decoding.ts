@@ -1,6 +1,7 @@
 /** From the bytes of a Value (values.proto) to the value: one small function for each kind. */
 
-import { MalformedMessageError, Reader } from "../wire/reader.js";
+import { MalformedMessageError, readAnswer } from "../errors.js";
+import { Reader } from "../wire/reader.js";
 import { fromTwosComplement } from "./big_integers.js";
 import { mappingOf } from "./mappings.js";
 import { NdArray, Scalar } from "./ndarray.js";
@@ -38,8 +39,12 @@ export class Context {
   ) {}
 }
 
-/** Reads a Value that is a message of its own. */
+/** Reads a Value that is a message of its own. @throws EnvwireError The bytes are none. */
 export function decodeValue(bytes: Uint8Array, attachments?: Uint8Array, reading?: Reading): Value {
+  return readAnswer(() => contentOf(bytes, attachments, reading));
+}
+
+export function contentOf(bytes: Uint8Array, attachments?: Uint8Array, reading?: Reading): Value {
   return readContent(new Reader(bytes), new Context(attachments, reading));
 }
 

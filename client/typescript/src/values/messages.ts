@@ -13,7 +13,7 @@ import {
 } from "../gen/envwire/v1/values_pb.js";
 import { Reader } from "../wire/reader.js";
 import { Writer } from "../wire/writer.js";
-import { decodeMapping, decodeValue, type Reading } from "./decoding.js";
+import { contentOf, decodeMapping, type Reading } from "./decoding.js";
 import type { TypedArray } from "./dtypes.js";
 import { encodeMapping, encodeValue, writeValues } from "./encoding.js";
 import { NdArray } from "./ndarray.js";
@@ -21,7 +21,7 @@ import { readTensor, writeTensor } from "./tensors.js";
 import type { Mapping, Value } from "./types.js";
 
 export function fromMessage(message: ValueMessage, attachments?: Uint8Array, reading?: Reading): Value {
-  return decodeValue(toBinary(ValueSchema, message), attachments, reading);
+  return contentOf(toBinary(ValueSchema, message), attachments, reading);
 }
 
 export function toMessage(value: Value, path?: string): ValueMessage {

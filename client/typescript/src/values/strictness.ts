@@ -1,6 +1,6 @@
 /** What a server refuses in the values of its clients: they could not come from Python, or mean nothing there. */
 
-import { MalformedMessageError } from "../wire/reader.js";
+import { MalformedMessageError } from "../errors.js";
 import { isMapping } from "./mappings.js";
 import { NdArray } from "./ndarray.js";
 import { type EnumMember, Tuple, type Value } from "./types.js";

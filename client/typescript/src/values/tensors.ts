@@ -1,6 +1,7 @@
 /** Tensor of values.proto: an array as bytes. */
 
-import { MalformedMessageError, type Reader } from "../wire/reader.js";
+import { MalformedMessageError } from "../errors.js";
+import type { Reader } from "../wire/reader.js";
 import type { Writer } from "../wire/writer.js";
 import {
   type DType,

@@ -1,8 +1,9 @@
 /** InteractRequest and InteractResponse: one request, or one answer, in the field that tells its kind. */
 
+import { ConnectionError, MalformedMessageError, readAnswer } from "../errors.js";
 import { fieldOf, type Kind, kindOf } from "./kinds.js";
 import { pooled } from "./memory.js";
-import { DELIMITED, MalformedMessageError, Reader } from "./reader.js";
+import { DELIMITED, Reader } from "./reader.js";
 import { varintSize } from "./writer.js";
 
 /** A request of a session; `body` is the message without its header, which depends on the way that it goes. */
@@ -71,4 +72,11 @@ export function unwrapAnswer(message: Uint8Array, attachments?: Uint8Array): Ans
   const found = unwrap(message);
   if (found === undefined) throw new MalformedMessageError("an answer is of no kind that this version knows");
   return { ...found, attachments };
+}
+
+/** The same, of a request of this kind: behind the answer to another one, a connection is out of step. */
+export function answerTo(asked: Kind, message: Uint8Array, attachments?: Uint8Array): Answer {
+  const answer = readAnswer(() => unwrapAnswer(message, attachments));
+  if (answer.kind === asked || answer.kind === "error") return answer;
+  throw new ConnectionError(`the server answered ${answer.kind} to ${asked}`, false, true);
 }

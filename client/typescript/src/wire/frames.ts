@@ -63,6 +63,11 @@ export class FrameReader {
     }
   }
 
+  /** Whether nothing of a frame has arrived. */
+  get empty(): boolean {
+    return this.#filled === 0;
+  }
+
   get #complete(): boolean {
     if (this.#message === undefined) return false;
     return this.#filled === HEADER_BYTES + this.#message.length + (this.#attachments?.length ?? 0);

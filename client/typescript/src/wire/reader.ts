@@ -1,5 +1,7 @@
 /** Reads protobuf fields from bytes, without building messages. */
 
+import { MalformedMessageError } from "../errors.js";
+
 const MALFORMED = "these bytes are no protobuf message";
 const TEXT = new TextDecoder("utf-8", { fatal: true });
 
@@ -8,10 +10,6 @@ export const VARINT = 0;
 export const FIXED64 = 1;
 export const DELIMITED = 2;
 export const FIXED32 = 5;
-
-export class MalformedMessageError extends Error {
-  override name = "MalformedMessageError";
-}
 
 /** A position in a message. `end` is where the message that is being read ends. */
 export class Reader {

@@ -1,9 +1,10 @@
 /** Reset and step, read and written without building messages: they are what nearly all the time goes into. */
 
+import { MalformedMessageError } from "../errors.js";
 import { Context, readMapping, readValue } from "../values/decoding.js";
 import { writeMapping, writeValue, writeValues } from "../values/encoding.js";
 import type { Mapping, Value } from "../values/types.js";
-import { MalformedMessageError, Reader } from "./reader.js";
+import { Reader } from "./reader.js";
 import type { Writer } from "./writer.js";
 
 /** A warning that the environment gave. */

@@ -74,8 +74,8 @@ async function answer(line: Line): Promise<object> {
   try {
     return { ok: await act(line) };
   } catch (error) {
-    const reason = error instanceof EnvwireError ? error.reason : "";
-    return { error: { reason, message: String(error) } };
+    if (!(error instanceof EnvwireError)) throw error;
+    return { error: { reason: error.reason, message: String(error) } };
   }
 }
 

@@ -1,6 +1,6 @@
 /** One environment and what clients may ask of it. No I/O happens here, and nothing is numbered. */
 
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import {
   CallMethodRequestSchema,
   CallMethodResponseSchema,
@@ -28,6 +28,7 @@ import { writeChunkResponse, writeResetResponse, writeStepResponse } from "../..
 import type { Described, Environment, Transition } from "../environment.js";
 import { Fault, faultOf, statusOf } from "../faults.js";
 import type { MemberStarts } from "../replay/replaying.js";
+import { parseRequest } from "../request_fields.js";
 import { plainAction } from "./actions.js";
 import { Attributes, missing } from "./attributes.js";
 import { NpRandom } from "./np_random.js";
@@ -81,8 +82,8 @@ export class HostedEnv implements Hosted {
   }
 
   readonly #kinds: Partial<Record<Kind, (body: Uint8Array) => Uint8Array | Promise<Uint8Array>>> = {
-    reset: (body) => this.#reset(fromBinary(ResetRequestSchema, body)),
-    step: (body) => this.#step(fromBinary(StepRequestSchema, body)),
+    reset: (body) => this.#reset(parseRequest(ResetRequestSchema, body)),
+    step: (body) => this.#step(parseRequest(StepRequestSchema, body)),
     render: () => this.#render(),
     getAttribute: (body) => this.#getAttribute(body),
     setAttribute: (body) => this.#setAttribute(body),
@@ -172,7 +173,7 @@ export class HostedEnv implements Hosted {
   }
 
   #getAttribute(body: Uint8Array): Uint8Array {
-    const { name, probe } = fromBinary(GetAttributeRequestSchema, body);
+    const { name, probe } = parseRequest(GetAttributeRequestSchema, body);
     const answer = create(GetAttributeResponseSchema);
     if (GENERATORS.has(name)) {
       if (name === "np_random" && !probe) this.#random.create();
@@ -189,14 +190,14 @@ export class HostedEnv implements Hosted {
   }
 
   #setAttribute(body: Uint8Array): Uint8Array {
-    const { name, value, force } = fromBinary(SetAttributeRequestSchema, body);
+    const { name, value, force } = parseRequest(SetAttributeRequestSchema, body);
     if (value === undefined) throw new Fault("INVALID_VALUE", `${name} is set to nothing`);
     const set = this.#attributes.set(name, this.#value(value), force);
     return toBinary(SetAttributeResponseSchema, create(SetAttributeResponseSchema, { set }));
   }
 
   async #callMethod(body: Uint8Array): Promise<Uint8Array> {
-    const { name, args, kwargs } = fromBinary(CallMethodRequestSchema, body);
+    const { name, args, kwargs } = parseRequest(CallMethodRequestSchema, body);
     const values = args?.values.map((each) => this.#value(each)) ?? [];
     const result = await this.#attributes.call(
       name,
@@ -221,7 +222,7 @@ export class HostedEnv implements Hosted {
 
   #restoreState(body: Uint8Array): Uint8Array {
     if (!hasState(this.env)) throw stateless();
-    const { state } = fromBinary(RestoreStateRequestSchema, body);
+    const { state } = parseRequest(RestoreStateRequestSchema, body);
     const { own, bits, started } = this.#states.find(Number(state));
     this.env.setState(own);
     this.#random.generator.bits.state = bits;

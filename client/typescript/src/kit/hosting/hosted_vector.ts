@@ -1,6 +1,6 @@
 /** A vector environment and what clients may ask of it: one message for all members. */
 
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import {
   CallMethodRequestSchema,
   CallMethodResponseSchema,
@@ -21,6 +21,7 @@ import type { Kind } from "../../wire/kinds.js";
 import { writeResetResponse, writeStepResponse } from "../../wire/steps.js";
 import { Fault } from "../faults.js";
 import type { MemberStarts } from "../replay/replaying.js";
+import { parseRequest } from "../request_fields.js";
 import { missing } from "./attributes.js";
 import { type Hosted, seedOf } from "./hosted_env.js";
 import { received, receivedMapping } from "./received.js";
@@ -41,7 +42,7 @@ export class HostedVector implements Hosted {
   }
 
   readonly #kinds: Partial<Record<Kind, (body: Uint8Array) => Promise<Uint8Array>>> = {
-    reset: (body) => this.#reset(fromBinary(ResetRequestSchema, body)),
+    reset: (body) => this.#reset(parseRequest(ResetRequestSchema, body)),
     step: (body) => this.#step(body),
     render: async () => {
       const frame = toMessage(await this.env.render(), "frame");
@@ -71,7 +72,7 @@ export class HostedVector implements Hosted {
   }
 
   async #step(body: Uint8Array): Promise<Uint8Array> {
-    const { action, actions } = fromBinary(StepRequestSchema, body);
+    const { action, actions } = parseRequest(StepRequestSchema, body);
     if (action === undefined || actions.length > 0)
       throw new Fault("INVALID_VALUE", "a vector takes one batch of actions");
     const together = received(action);
@@ -90,7 +91,7 @@ export class HostedVector implements Hosted {
 
   /** An attribute of each member, or of those that were asked for. */
   #getAttribute(body: Uint8Array): Uint8Array {
-    const { name, probe, members } = fromBinary(GetAttributeRequestSchema, body);
+    const { name, probe, members } = parseRequest(GetAttributeRequestSchema, body);
     const asked = this.#named(members);
     const answer = create(GetAttributeResponseSchema, { exists: true });
     if (name === "np_random") {
@@ -119,7 +120,7 @@ export class HostedVector implements Hosted {
 
   /** One value for all, or a list or tuple with one for each. */
   #setAttribute(body: Uint8Array): Uint8Array {
-    const { name, value, force, members } = fromBinary(SetAttributeRequestSchema, body);
+    const { name, value, force, members } = parseRequest(SetAttributeRequestSchema, body);
     if (value === undefined) throw new Fault("INVALID_VALUE", `${name} is set to nothing`);
     const asked = this.#named(members);
     const given = received(value);
@@ -133,7 +134,7 @@ export class HostedVector implements Hosted {
 
   /** Calls a method of each member; returns their results. */
   async #callMethod(body: Uint8Array): Promise<Uint8Array> {
-    const { name, args, kwargs, members } = fromBinary(CallMethodRequestSchema, body);
+    const { name, args, kwargs, members } = parseRequest(CallMethodRequestSchema, body);
     const values = args?.values.map((each) => received(each)) ?? [];
     const named = receivedMapping(kwargs);
     const results: Value[] = [];

@@ -7,6 +7,7 @@ import { Generator } from "../../random/generator.js";
 import { toMessage } from "../../values/messages.js";
 import type { Dict } from "../../values/types.js";
 import { Fault } from "../faults.js";
+import { reading } from "../request_fields.js";
 import { received } from "./received.js";
 
 /** The generator of a session, the same object from reset to reset. */
@@ -34,12 +35,15 @@ export class NpRandom {
     const inner = state?.["state"] as Dict | undefined;
     if (message.bitGenerator !== "PCG64" || state === undefined || inner === undefined)
       throw new Fault("UNSUPPORTED", `this server's generators are PCG64, not ${message.bitGenerator}`);
-    this.generator.bits.state = {
-      state: BigInt(inner["state"] as bigint),
-      inc: BigInt(inner["inc"] as bigint),
-      hasUint32: Boolean(state["has_uint32"]),
-      uinteger: Number(state["uinteger"]),
-    };
+    this.generator.bits.state = reading(
+      () => ({
+        state: BigInt(inner["state"] as bigint),
+        inc: BigInt(inner["inc"] as bigint),
+        hasUint32: Boolean(state["has_uint32"]),
+        uinteger: Number(state["uinteger"]),
+      }),
+      "INVALID_VALUE",
+    );
   }
 
   /** The state, while there is one. */

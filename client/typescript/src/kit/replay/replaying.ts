@@ -1,6 +1,6 @@
 /** Serves a recording: the requests of a session that was lost, whose client wants to go on here. */
 
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import {
   type MemberStart,
   ReplayRequestSchema,
@@ -10,7 +10,7 @@ import { type Answer, type Request, unwrap } from "../../wire/envelope.js";
 import type { Kind } from "../../wire/kinds.js";
 import { Fault } from "../faults.js";
 import type { Hosted } from "../hosting/hosted_env.js";
-import { takeHeader } from "../request_fields.js";
+import { parseRequest, reading, takeHeader } from "../request_fields.js";
 import { RollingDigest } from "./digest.js";
 
 /** A recording that takes longer is answered in parts, so that no deadline ends the session over it. */
@@ -42,7 +42,7 @@ export class Replaying {
 
   /** Serves as much of a ReplayRequest as two seconds allow, and returns the body of its answer. */
   async apply(body: Uint8Array): Promise<Uint8Array> {
-    const { requests, position, unseen, memberStarts } = fromBinary(ReplayRequestSchema, body);
+    const { requests, position, unseen, memberStarts } = parseRequest(ReplayRequestSchema, body);
     const until = this.now() + PART_MILLISECONDS;
     this.#begin(Number(position));
     if (memberStarts.length > 0) this.#starts = new Map(memberStarts.map((start) => [start.member, start]));
@@ -81,7 +81,7 @@ export class Replaying {
 }
 
 function requestOf(recorded: Uint8Array): Request {
-  const request = unwrap(recorded);
+  const request = reading(() => unwrap(recorded), "INVALID_VALUE");
   if (request === undefined || !RECORDED.has(request.kind))
     throw new Fault("INVALID_VALUE", `${request?.kind ?? "an empty request"} is not recorded`);
   return { kind: request.kind as Kind, body: takeHeader(request.body).body };
