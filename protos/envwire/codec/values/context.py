@@ -6,6 +6,7 @@ The encoders and decoders are in `builtins`, `arrays`, `containers` and `library
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
 
@@ -68,6 +69,7 @@ class Encoding:
         self._inside.discard(id(container))
 
 
+@dataclass(eq=False, slots=True)
 class Decoding:
     """State of one call that decodes a value: decoders, classes to build, remaining budget.
 
@@ -78,21 +80,12 @@ class Decoding:
         area: The attachments that came with the message.
     """
 
-    __slots__ = ("_room", "allowance", "area", "decoders", "family", "opaque")
-
-    def __init__(
-        self,
-        decoders: Mapping[str, Decoder],
-        family: Family | None,
-        opaque: bool,
-        area: Area | None = None,
-    ) -> None:
-        self.decoders = decoders
-        self.family = family
-        self.opaque = opaque
-        self.area = area
-        self.allowance = FillAllowance()
-        self._room = _ROOM
+    decoders: Mapping[str, Decoder]
+    family: Family | None
+    opaque: bool
+    area: Area | None = None
+    allowance: FillAllowance = field(default_factory=FillAllowance, init=False)
+    _room: int = field(default=_ROOM, init=False)
 
     def enter(self, messages: int) -> None:
         """Enters a container whose elements are nested `messages` messages deeper.

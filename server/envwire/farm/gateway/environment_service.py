@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -45,6 +46,7 @@ _MAX_SECONDS = 900.0
 _FORWARDED = frozenset({"authorization", "traceparent", "tracestate"})
 
 
+@dataclass(eq=False)
 class EnvironmentService:
     """Serves EnvironmentService for a farm.
 
@@ -59,25 +61,14 @@ class EnvironmentService:
         max_make_bytes: Largest Make, in bytes.
     """
 
-    def __init__(
-        self,
-        access: Access,
-        registry: Registry,
-        routes: Routes,
-        maker: Maker,
-        quotas: Quotas,
-        incarnation: str,
-        clock: Callable[[], float],
-        max_make_bytes: int,
-    ) -> None:
-        self._access = access
-        self._registry = registry
-        self._routes = routes
-        self._maker = maker
-        self._quotas = quotas
-        self._incarnation = incarnation
-        self._clock = clock
-        self._max_make_bytes = max_make_bytes
+    _access: Access
+    _registry: Registry
+    _routes: Routes
+    _maker: Maker
+    _quotas: Quotas
+    _incarnation: str
+    _clock: Callable[[], float]
+    _max_make_bytes: int
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """Returns the gRPC handlers."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import grpc
@@ -26,6 +27,7 @@ from envwire.server._front.malformed import malformed
 _MAX_ALLOCATED = 100_000
 
 
+@dataclass(eq=False)
 class FarmService:
     """Serves FarmService.
 
@@ -41,27 +43,15 @@ class FarmService:
         queue: The Makes that wait for a slot.
     """
 
-    def __init__(
-        self,
-        access: Access,
-        registering: Registering,
-        registry: Registry,
-        allocator: Allocator,
-        relayed_slots: RelayedSlots,
-        quotas: Quotas,
-        signer: TicketSigner,
-        clock: Callable[[], float],
-        queue: MakeQueue,
-    ) -> None:
-        self._access = access
-        self._registering = registering
-        self._registry = registry
-        self._allocator = allocator
-        self._relayed_slots = relayed_slots
-        self._quotas = quotas
-        self._signer = signer
-        self._clock = clock
-        self._queue = queue
+    _access: Access
+    _registering: Registering
+    _registry: Registry
+    _allocator: Allocator
+    _relayed_slots: RelayedSlots
+    _quotas: Quotas
+    _signer: TicketSigner
+    _clock: Callable[[], float]
+    _queue: MakeQueue
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """Returns the gRPC handlers."""

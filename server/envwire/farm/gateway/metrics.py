@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -17,6 +18,7 @@ from envwire.server._front.http.families import counter, gauge, gauges, makes, v
 from envwire.server._front.tally import Tally
 
 
+@dataclass(eq=False)
 class GatewayMetrics(Collector):
     """Metrics of one gateway. Slots of dead servers are not counted.
 
@@ -28,19 +30,11 @@ class GatewayMetrics(Collector):
         clock: Monotonic time, in seconds.
     """
 
-    def __init__(
-        self,
-        registry: Registry,
-        tally: Tally,
-        allocator: Allocator,
-        queue: MakeQueue,
-        clock: Callable[[], float],
-    ) -> None:
-        self._registry = registry
-        self._tally = tally
-        self._allocator = allocator
-        self._queue = queue
-        self._clock = clock
+    _registry: Registry
+    _tally: Tally
+    _allocator: Allocator
+    _queue: MakeQueue
+    _clock: Callable[[], float]
 
     def collect(self) -> Iterator[Metric]:
         """Yields the metrics, computed at each scrape."""

@@ -50,6 +50,8 @@ class Host:
 
     def __init__(self, env: Any, family: Family) -> None:
         self.env = env
+        self.metadata = getattr(env, "metadata", None)
+        self.render_mode = getattr(env, "render_mode", None)
         agents: Sequence[Any] | None = getattr(env, "possible_agents", None)
         if agents is None:
             raise FaultError(
@@ -68,16 +70,6 @@ class Host:
     def unwrapped(self) -> Host:
         """This host itself, since PettingZoo's environments keep their generators under no standard name."""
         return self
-
-    @property
-    def metadata(self) -> Any:
-        """The environment's metadata."""
-        return getattr(self.env, "metadata", None)
-
-    @property
-    def render_mode(self) -> Any:
-        """The environment's render mode; None if it does not declare one."""
-        return getattr(self.env, "render_mode", None)
 
     def render(self) -> Any:
         """Renders the current state."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from envwire.codec import FaultError, Reason
@@ -32,6 +33,7 @@ Send = Callable[[Member], Awaitable[T]]
 _TRY_ANOTHER = frozenset({Reason.CAPACITY_REACHED, Reason.DRAINING})
 
 
+@dataclass(eq=False)
 class Maker:
     """Finds servers for Makes.
 
@@ -44,22 +46,13 @@ class Maker:
         relayed_slots: Where Makes go that name allocated slots.
     """
 
-    def __init__(
-        self,
-        registry: Registry,
-        queue: MakeQueue,
-        tally: Tally,
-        quotas: Quotas,
-        registrations: Registrations,
-        relayed_slots: RelayedSlots,
-    ) -> None:
-        self._registry = registry
-        self._queue = queue
-        self._ids = RequestIds()
-        self._tally = tally
-        self._quotas = quotas
-        self._registrations = registrations
-        self._relayed_slots = relayed_slots
+    _registry: Registry
+    _queue: MakeQueue
+    _tally: Tally
+    _quotas: Quotas
+    _registrations: Registrations
+    _relayed_slots: RelayedSlots
+    _ids: RequestIds = field(default_factory=RequestIds, init=False)
 
     async def make(
         self, request: pb.MakeRequest, send: Send[T], client: Client, reservation: bytes
