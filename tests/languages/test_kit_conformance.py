@@ -44,7 +44,17 @@ class Claim(NamedTuple):
     skipped: set[str]
 
 
-PROFILES = ("core", "stream", "attributes", "direct", "direct-make", "states", "replay", "vector")
+PROFILES = (
+    "core",
+    "info",
+    "stream",
+    "attributes",
+    "direct",
+    "direct-make",
+    "states",
+    "replay",
+    "vector",
+)
 CLAIMS = {
     # No step is stopped there.
     "cpp": Claim(

@@ -1,7 +1,7 @@
 /** Environments that fail on demand: they throw, or take their time. */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Environment, ResetContext, Start, Transition } from "../kit/environment.js";
+import type { Environment, MakeContext, ResetContext, Start, Transition } from "../kit/environment.js";
 import * as spaces from "../spaces/index.js";
 import type { Mapping, Value } from "../values/types.js";
 
@@ -51,6 +51,11 @@ export class Slow implements Environment {
   readonly actionSpace = spaces.discrete(2);
   readonly checked = false;
   #steps = 0;
+
+  static async make({ kwargs }: MakeContext): Promise<Slow> {
+    await sleep(1000 * Number((kwargs as Record<string, Value>)["seconds"] ?? 0));
+    return new Slow();
+  }
 
   reset(): Start {
     return { observation: 0 };

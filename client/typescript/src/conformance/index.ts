@@ -18,5 +18,5 @@ export const conformance: Registry = {
   "Conformance/Echo-v0": () => new Echo(),
   "Conformance/EverySpace-v0": () => new EverySpace(),
   "Conformance/Raise-v0": () => new Raise(),
-  "Conformance/Slow-v0": () => new Slow(),
+  "Conformance/Slow-v0": (context) => Slow.make(context),
 };

@@ -78,6 +78,7 @@ export class GrpcServer {
     this.service
       .serve({ kind, body: call.request }, (session) => {
         release = session.hold();
+        if (kind === "make" && call.cancelled) session.end("SESSION_CLOSED");
       })
       .then((answer) => {
         release();

@@ -157,12 +157,19 @@ class Raise : public Plain {
 // A step takes as many seconds as its action says.
 class Slow : public Plain {
  public:
+  explicit Slow(const MakeContext& context) {
+    if (const Value* seconds = context.kwargs.Find("seconds")) Sleep(*seconds);
+  }
   StepResult Step(const Value& action) override {
-    std::this_thread::sleep_for(std::chrono::duration<double>(action.AsDouble()));
+    Sleep(action);
     return {++steps_};
   }
 
  private:
+  static void Sleep(const Value& seconds) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds.AsDouble()));
+  }
+
   std::int64_t steps_ = 0;
 };
 
@@ -195,16 +202,17 @@ template <class Kind>
 std::unique_ptr<Environment> Made(const MakeContext&) {
   return std::make_unique<Kind>();
 }
+template <class Kind>
+std::unique_ptr<Environment> MadeWith(const MakeContext& context) {
+  return std::make_unique<Kind>(context);
+}
 
 }  // namespace
 
 Registry ConformanceEnvironments() {
-  return {{"Conformance/Big-v0", Made<Big>},
-          {"Conformance/Counter-v0", [](const MakeContext& context) { return std::make_unique<Counter>(context); }},
-          {"Conformance/Echo-v0", Made<Echo>},
-          {"Conformance/EverySpace-v0", internal::MakeEverySpace},
-          {"Conformance/Raise-v0", Made<Raise>},
-          {"Conformance/Slow-v0", Made<Slow>}};
+  return {{"Conformance/Big-v0", Made<Big>},     {"Conformance/Counter-v0", MadeWith<Counter>},
+          {"Conformance/Echo-v0", Made<Echo>},   {"Conformance/EverySpace-v0", internal::MakeEverySpace},
+          {"Conformance/Raise-v0", Made<Raise>}, {"Conformance/Slow-v0", MadeWith<Slow>}};
 }
 
 }  // namespace envwire

@@ -67,9 +67,18 @@ def _raise(name: Any) -> None:
 
 
 class SlowEnv(_FailingEnv):
-    """``Conformance/Slow-v0``: a step takes as many seconds as its action. An observation counts steps."""
+    """``Conformance/Slow-v0``: a step takes as many seconds as its action. An observation counts steps.
+
+    Args:
+        render_mode: None.
+        seconds: How long it takes to make the environment.
+    """
 
     _steps = 0
+
+    def __init__(self, render_mode: str | None = None, seconds: float = 0.0) -> None:
+        super().__init__(render_mode)
+        time.sleep(seconds)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Sleeps."""
