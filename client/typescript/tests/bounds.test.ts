@@ -7,7 +7,7 @@ import { after, before, test } from "node:test";
 import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { HelloResponseSchema } from "../src/gen/envwire/v1/direct_pb.js";
 import { InteractRequestSchema, MakeResponseSchema } from "../src/gen/envwire/v1/environment_pb.js";
-import { connect, EnvwireError, type RunningServer, serve } from "../src/index.js";
+import { connect, EnvwireError, type RunningServer, type ServeOptions, serve } from "../src/index.js";
 import { DirectTransport } from "../src/transports/direct.js";
 import { fromBuffer, toBuffer } from "../src/transports/grpc_client.js";
 import { frameOf } from "../src/wire/frames.js";
@@ -152,4 +152,11 @@ test("the gRPC port takes so many connections, and others when they are gone", {
   for (const socket of taken) socket.destroy();
   await using env = await connect(small.target, { timeout: 10 }).make("Counting-v0");
   assert.equal((await env.reset()).observation, 0);
+});
+
+test("an option that is undefined is not given", async () => {
+  const options = { port: 0, maxSessions: undefined, maxLease: undefined } as unknown as ServeOptions;
+  await using plain = await serve({}, options);
+  const { maxSessions, maxLease } = await connect(plain.target).info();
+  assert.deepEqual([maxSessions, maxLease?.seconds], [64, 3600n]);
 });

@@ -3,7 +3,7 @@
 import { DirectServer } from "./direct_server.js";
 import type { Registry } from "./environment.js";
 import { GrpcServer } from "./grpc_server.js";
-import { DEFAULTS, type ServeOptions } from "./options.js";
+import { DEFAULTS, type ServeOptions, type Settings } from "./options.js";
 import { Service } from "./service.js";
 
 /** A server that listens. */
@@ -24,7 +24,8 @@ export interface RunningServer extends AsyncDisposable {
  * @param registry Makes the environments, by their ids. Each session gets one of its own.
  */
 export async function serve(registry: Registry, options: ServeOptions = {}): Promise<RunningServer> {
-  const settings = { ...DEFAULTS, ...options };
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  const settings: Settings = { ...DEFAULTS, ...Object.fromEntries(given) };
   const service = new Service(registry, settings);
   const grpc = new GrpcServer(service, settings);
   const direct = settings.direct ? new DirectServer(service, settings) : undefined;
