@@ -2,7 +2,6 @@
 
 import { ConnectionError, MalformedMessageError, readAnswer } from "../errors.js";
 import { fieldOf, type Kind, kindOf } from "./kinds.js";
-import { pooled } from "./memory.js";
 import { DELIMITED, Reader } from "./reader.js";
 import { varintSize } from "./writer.js";
 
@@ -41,7 +40,7 @@ export function wrap(kind: Kind | "error", header: Uint8Array, body: Uint8Array,
  */
 export function wrapStart(kind: Kind | "error", length: number, room = 0, behind = 0): Uint8Array {
   const tag = fieldOf(kind) * 8 + DELIMITED;
-  const message = pooled(room + varintSize(tag) + varintSize(length) + behind);
+  const message = new Uint8Array(room + varintSize(tag) + varintSize(length) + behind);
   putVarint(message, putVarint(message, room, tag), length);
   return message;
 }

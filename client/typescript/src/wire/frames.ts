@@ -1,7 +1,5 @@
 /** Frames of the direct channel: a header of 16 bytes, a message, and attachments. No I/O happens here. */
 
-import { pooled } from "./memory.js";
-
 export const HEADER_BYTES = 16;
 
 /** What a direct channel begins with: "envwire" and the version of the channel. */
@@ -98,7 +96,7 @@ export class FrameReader {
     if (attached > 0 && !this.withAttachments) throw new FrameError("a frame of a client has attachments");
     if (length + attached > this.limit)
       throw new FrameError(`a frame of ${length + attached} bytes, and ${this.limit} are accepted`);
-    this.#message = pooled(length);
+    this.#message = new Uint8Array(length);
     this.#attachments = attached > 0 ? new Uint8Array(attached) : undefined;
   }
 
