@@ -123,7 +123,8 @@ struct ServeOptions {
 };
 
 // A server that listens until it is destroyed. Everything runs in this process, each session in the threads of its
-// clients: an environment that crashes the process ends them all.
+// clients: an environment that crashes the process ends them all. The direct port bounds connections that do not say
+// whose they are; gRPC bounds none (it lets go of silent ones after 30 s): where strangers come, a proxy has to.
 class Server {
  public:
   // Throws Error (UNAVAILABLE) where a port cannot be had.
