@@ -11,6 +11,8 @@ import pytest
 
 import envwire.envs as gym
 from envwire.server import Server
+from envwire.v1 import direct_pb2, environment_pb2
+from tests.adversary.channel import frame
 from tests.faults.test_gone_servers import free_port
 from tests.faults.wire import Wire
 from tests.languages.programs import program, running
@@ -85,6 +87,39 @@ def test_a_make_that_failed_says_why_at_the_reset() -> None:
     finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert finished.returncode == 1
     assert finished.stderr.startswith("UNAVAILABLE: no server with a direct port answers there")
+
+
+def test_an_answer_that_comes_twice_is_not_the_next_one() -> None:
+    """A server that answers the reset twice in one piece; what is asked on another connection is answered once."""
+    made = environment_pb2.MakeResponse(session_id="one", secret=b"secret")
+    welcome = direct_pb2.HelloResponse(welcome=direct_pb2.Welcome(max_message_bytes=2**20))
+    answers = [
+        frame(environment_pb2.InteractResponse(**{kind: {}}).SerializeToString())
+        for kind in ("reset", "step", "close")
+    ]
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(60)
+        port = listener.getsockname()[1]
+        with (
+            running("cpp", "rollout_c", "127.0.0.1", str(port), ENV_ID, "1") as process,
+            listener.accept()[0] as first,
+        ):
+            first.recv(4096)
+            first.sendall(frame(direct_pb2.HelloResponse(made=made).SerializeToString()))
+            first.sendall(frame(welcome.SerializeToString()))
+            first.recv(4096)
+            first.sendall(answers[0] * 2)
+            assert process.stdin is not None
+            process.stdin.write("1\n")
+            process.stdin.close()
+            with listener.accept()[0] as second:
+                second.recv(4096)
+                second.sendall(frame(welcome.SerializeToString()))
+                for answer in answers:
+                    second.recv(4096)
+                    second.sendall(answer)
+                assert process.stdout is not None
+                assert process.stdout.read().splitlines()[-1] == "resumed 1"
 
 
 @pytest.mark.long

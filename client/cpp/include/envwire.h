@@ -341,9 +341,11 @@ static int envwire__write(envwire_env* env, const unsigned char* data, size_t si
   return 1;
 }
 
-static int envwire__read(envwire_env* env, unsigned char* data, size_t size) {
+/* With `last` there is room for one byte more, which nobody has asked for: it would be the next answer's. */
+static int envwire__read(envwire_env* env, unsigned char* data, size_t size, int last) {
   while (size > 0) {
-    ssize_t count = recv(env->fd, data, size, 0);
+    ssize_t count = recv(env->fd, data, last ? size + 1 : size, 0);
+    if (count > 0 && (size_t)count > size) return 0;
     if (count > 0) {
       data += count;
       size -= (size_t)count;
@@ -358,21 +360,22 @@ static int envwire__read(envwire_env* env, unsigned char* data, size_t size) {
   return 1;
 }
 
-/* Reads one frame: 16 bytes of lengths, a message, attachments. */
-static int envwire__read_frame(envwire_env* env) {
+/* Reads one frame: 16 bytes of lengths, a message, attachments; `last` where no other may follow. */
+static int envwire__read_frame(envwire_env* env, int last) {
   unsigned char header[16];
   uint32_t message, slot;
   uint64_t attachments;
-  if (!envwire__read(env, header, sizeof header)) return 0;
+  if (!envwire__read(env, header, sizeof header, 0)) return 0;
   memcpy(&message, header, 4);
   memcpy(&slot, header + 4, 4);
   memcpy(&attachments, header + 8, 8);
   if (slot != 0 || attachments > env->limit || message > env->limit - attachments) return 0;
-  if (!envwire__reserve(&env->answer, message) || !envwire__reserve(&env->attachments, (size_t)attachments)) return 0;
+  if (!envwire__reserve(&env->answer, (size_t)message + 1)) return 0;
+  if (!envwire__reserve(&env->attachments, (size_t)attachments + 1)) return 0;
   env->answer.size = message;
   env->attachments.size = (size_t)attachments;
-  return envwire__read(env, env->answer.data, message) &&
-         envwire__read(env, env->attachments.data, (size_t)attachments);
+  return envwire__read(env, env->answer.data, message, last && attachments == 0) &&
+         envwire__read(env, env->attachments.data, (size_t)attachments, last);
 }
 
 static envwire__reader envwire__reader_of(const envwire__buffer* buffer) {
@@ -430,10 +433,10 @@ static int envwire__dial(envwire_env* env) {
 /* Reads a HelloResponse: 1 for a welcome, -1 for the server's error, 0 for a broken connection. */
 static int envwire__welcome(envwire_env* env) {
   envwire__field field, limit;
-  if (!envwire__read_frame(env)) return 0;
+  if (!envwire__read_frame(env, 1)) return 0;
   if (envwire__find(envwire__reader_of(&env->answer), 2, &field)) return envwire__fail_by(env, field.bytes);
   if (!envwire__find(envwire__reader_of(&env->answer), 1, &field)) return 0;
-  if (envwire__find(field.bytes, 2, &limit)) env->limit = limit.value;
+  if (envwire__find(field.bytes, 2, &limit)) env->limit = limit.value < SIZE_MAX / 16 ? limit.value : SIZE_MAX / 16;
   return 1;
 }
 
@@ -468,7 +471,7 @@ static int envwire__exchange(envwire_env* env) {
   for (;;) {
     int open = env->fd >= 0 ? 1 : envwire__reconnect(env);
     if (open < 0) return -1;
-    if (open > 0 && envwire__write(env, env->request.data, env->request.size) && envwire__read_frame(env)) break;
+    if (open > 0 && envwire__write(env, env->request.data, env->request.size) && envwire__read_frame(env, 1)) break;
     envwire__disconnect(env);
     if (envwire__now() >= env->deadline) return envwire__fail(env, "UNAVAILABLE", "no answer came in time");
     broke = 1;
@@ -597,7 +600,7 @@ static int envwire__ask_make(envwire_env* env) {
   envwire__field made, part;
   envwire__disconnect(env);
   if (!envwire__dial(env) || !envwire__write(env, env->request.data, env->request.size)) return 0;
-  if (!envwire__read_frame(env)) return 0;
+  if (!envwire__read_frame(env, 0)) return 0;
   if (envwire__find(envwire__reader_of(&env->answer), 2, &made)) return envwire__fail_by(env, made.bytes);
   if (!envwire__find(envwire__reader_of(&env->answer), 3, &made)) return 0;
   env->scratch.size = env->hello.size = 0;
