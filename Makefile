@@ -53,7 +53,7 @@ test-lowest: ## Run the tests with the oldest supported versions (PYTHON=python3
 	$(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/pip install --quiet --upgrade pip
 	.venv-lowest/bin/pip install --quiet --editable '.[server,gymnasium]' --group test --constraint tests/lowest.txt
-	.venv-lowest/bin/python -m pytest --numprocesses $(AT_ONCE) --dist loadfile
+	GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS=100 .venv-lowest/bin/python -m pytest --numprocesses $(AT_ONCE) --dist loadfile
 
 $(GUESTS)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(GUESTS)
