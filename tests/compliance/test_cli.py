@@ -146,7 +146,7 @@ def test_run_passes_arguments_and_wrappers_on(target: str) -> None:
 
 
 def test_run_shows_the_traceback_of_the_environment(target: str) -> None:
-    agent = ["--agent", "tests.hosted_envs:always_one", "--episodes", "1"]
+    agent = ["--policy", "tests.hosted_envs:always_one", "--episodes", "1"]
     failed = envwire("run", target, "tests/Faulty-v0", *agent, check=False, cwd=ROOT)
     assert failed.returncode == 1
     assert "hosted_envs.py" in failed.stderr
@@ -173,7 +173,7 @@ def test_run_shows_text(target: str) -> None:
         "1",
         "--episodes",
         "1",
-        "--agent",
+        "--policy",
         "tests.hosted_envs:always_zero",
         cwd=ROOT,
     ).stdout
@@ -193,7 +193,7 @@ def test_run_films(target: str, tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         (["CartPool-v1"], "CartPool-v1"),
-        (["CartPole-v1", "--agent", "no_such_module"], "no_such_module"),
+        (["CartPole-v1", "--policy", "no_such_module"], "no_such_module"),
     ],
 )
 def test_runs_that_fail_say_why_in_a_line(target: str, arguments: list[str], says: str) -> None:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 from envwire.client import RemoteEnv
+from envwire.server import Server
 from tests.farm.scene import ENV, farm
 
 
@@ -39,3 +40,22 @@ def test_nothing_there_ends_it_with_a_sentence() -> None:
     nobody = shown("127.0.0.1:1")
     assert nobody.returncode == 1
     assert nobody.stderr.startswith("envwire top: ")
+
+
+def test_a_closed_output_ends_it() -> None:
+    with (
+        Server(["CartPole-v1"]) as server,
+        subprocess.Popen(
+            (sys.executable, "-m", "envwire", "top", server.target, "--every", "0.1"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as top,
+    ):
+        assert top.stdout is not None
+        assert top.stderr is not None
+        try:
+            assert top.stdout.readline()
+            top.stdout.close()
+            assert (top.wait(60), top.stderr.read()) == (1, b"")
+        finally:
+            top.kill()

@@ -52,7 +52,7 @@ FAILURE = [
     (["sessions", NOBODY], f"nothing listens at {NOBODY}; is it running"),
     (["farm", "status", NOBODY], f"envwire farm status: nothing listens at {NOBODY}"),
     (["eval", NOBODY, "CartPole-v1", "--json", "/no/x.json"], "there is no directory /no"),
-    (["run", "in-process", "CartPole-v1", "--agent", "nobody:f"], "name a policy as module:"),
+    (["run", "in-process", "CartPole-v1", "--policy", "nobody:f"], "name a policy as module:"),
     (["run", "in-process", "CartPool-v1"], "did you mean CartPole-v1"),
     (["run", "in-process", "CartPole-v1", "--import", "no.py"], "there is no such file"),
     (["serve", "CartPole-v1", "--host", "no.invalid", "--insecure"], "is not an address of"),

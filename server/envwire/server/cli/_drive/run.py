@@ -1,4 +1,4 @@
-"""`envwire run`: runs an agent on a remote environment."""
+"""`envwire run`: runs a policy on a remote environment."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MODES = {Render.ansi: "ansi", Render.gif: "rgb_array"}
 
 _Episodes = Annotated[int, typer.Option(min=1, help="Episodes to run.")]
 _Seed = Annotated[int, typer.Option(min=0, help="Seed of environment and actions.")]
-_Agent = Annotated[
+_Policy = Annotated[
     str,
     typer.Option(
         help="'random', or module:function that maps an observation to an action, or it and the action space."
@@ -50,7 +50,7 @@ def run(
     env_id: EnvId,
     episodes: _Episodes = 10,
     seed: _Seed = 0,
-    agent: _Agent = "random",
+    policy: _Policy = "random",
     transport: TransportName = "direct",
     render: _Rendering = None,
     output: _Output = Path("episode.gif"),
@@ -60,7 +60,7 @@ def run(
     library: Library = "",
     imports: Imports = None,
 ) -> None:
-    """Run a random or scripted agent on ENV_ID at TARGET and show the returns.
+    """Run a policy, the random one or a function, on ENV_ID at TARGET and show the returns.
 
     Example: envwire run localhost:50051 CartPole-v1 --episodes 5
     """
@@ -83,7 +83,9 @@ def run(
         )
         try:
             recorder = FrameRecorder(render, output) if render else None
-            run_episodes(env, load_policy(agent), episodes, seed, max_steps, recorder, bar=not here)
+            run_episodes(
+                env, load_policy(policy), episodes, seed, max_steps, recorder, bar=not here
+            )
         finally:
             env.close()
     except Exception as error:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -35,18 +37,21 @@ def top(
 
     Example: envwire top localhost:50050
     """
+    from rich.console import Console
     from rich.live import Live
 
+    console = Console()
     with (
         asking("top", target, _Services) as ask,
-        Live(_picture(ask), auto_refresh=False) as live,
+        Live(console=console, auto_refresh=False) as live,
         contextlib.suppress(KeyboardInterrupt),
     ):
-        looks = 1
-        while looks != count:
+        # Live writes to a terminal only, so it would not notice that the other end of a pipe is closed.
+        show = partial(live.update, refresh=True) if console.is_terminal else console.print
+        show(_picture(ask))
+        for _ in itertools.count(1) if not count else range(1, count):
             time.sleep(every)
-            live.update(_picture(ask), refresh=True)
-            looks += 1
+            show(_picture(ask))
 
 
 class _Services:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.vector.utils import batch_space as gymnasium_batch_space
+from gymnasium.vector.utils import iterate
 
 import envwire.envs as gym
 from envwire.client._vector.batching.batches import BatchBuffer, cutter, merger, row_bytes
@@ -40,6 +43,19 @@ def test_observations_and_actions_of_every_space(space: Any) -> None:
         taken += elements_of(batch_space(space, stop - start), cut) or []
     # Batches of nothing cannot be taken apart, here or anywhere.
     assert identical(taken, elements_of(batch_space(space, 5), whole) or [])
+
+
+@pytest.mark.parametrize("action", [None, 1, np.array(1), object()], ids=repr)
+@pytest.mark.parametrize("kind", ["whole", "part"])
+def test_actions_that_are_no_batch_are_refused_as_gymnasium_does(action: Any, kind: str) -> None:
+    theirs, ours = gymnasium.spaces.Discrete(2), gym.spaces.Discrete(2)
+    if kind == "part":
+        theirs, ours = gymnasium.spaces.Dict(a=theirs), gym.spaces.Dict(a=ours)
+        action = {"a": action}
+    with pytest.raises((TypeError, ValueError)) as expected:
+        list(iterate(gymnasium_batch_space(theirs, 2), action))
+    with pytest.raises(expected.type, match=r"no batch .* give one action for each of num_envs=2"):
+        cutter(ours, FAMILY)(action, 2, [(0, 2)])
 
 
 def test_a_room_says_whether_all_landed_in_it() -> None:

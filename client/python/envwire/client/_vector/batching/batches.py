@@ -94,14 +94,29 @@ def cutter(space: Any, family: Family) -> Cut:
         space: The space of one environment's actions.
         family: The library of the space.
     """
+    cut = _cutter(space, family)
+
+    def checked(actions: Any, size: int, bounds: Bounds) -> list[Any]:
+        try:
+            return cut(actions, size, bounds)
+        except TypeError as error:
+            raise TypeError(
+                f"actions of type {type(actions).__name__} are no batch ({error}); give one action for each of "
+                f"num_envs={size} environments, in the form of action_space.sample()"
+            ) from None
+
+    return checked
+
+
+def _cutter(space: Any, family: Family) -> Cut:
     spaces = family.spaces
     if isinstance(space, spaces.Dict):
-        parts = {key: cutter(part, family) for key, part in space.items()}
+        parts = {key: _cutter(part, family) for key, part in space.items()}
         return lambda actions, size, bounds: _dicts(
             {key: cut(actions[key], size, bounds) for key, cut in parts.items()}, len(bounds)
         )
     if isinstance(space, spaces.Tuple):
-        rules = [cutter(part, family) for part in space]
+        rules = [_cutter(part, family) for part in space]
         return lambda actions, size, bounds: _tuples(
             [cut(actions[index], size, bounds) for index, cut in enumerate(rules)], len(bounds)
         )
@@ -123,5 +138,7 @@ def _slices(actions: Any, size: int, bounds: Bounds) -> list[Any]:
         ValueError: The number of actions is not the number of environments.
     """
     if len(actions) != size:
-        raise ValueError(f"{len(actions)} actions for {size} environments; give one for each")
+        raise ValueError(
+            f"{len(actions)} actions for num_envs={size} environments; give one for each"
+        )
     return [actions[start:stop] for start, stop in bounds]
