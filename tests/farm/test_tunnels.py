@@ -286,7 +286,9 @@ class FakeServer:
         key = self.key if key is None else key
         metadata = (*(self._shown if shown is None else shown), ("envwire-tunnel-bin", key))
         nothing: SimpleQueue[Any] = SimpleQueue()
-        return self._gateway.farm.Tunnel(iter(nothing.get, None), metadata=metadata, timeout=10.0)
+        return self._gateway.farm.Tunnel(
+            iter(nothing.get, None), metadata=metadata, timeout=SECONDS
+        )
 
     def leave(self) -> None:
         self._left.set()
