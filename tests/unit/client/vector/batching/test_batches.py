@@ -45,7 +45,9 @@ def test_observations_and_actions_of_every_space(space: Any) -> None:
     assert identical(taken, elements_of(batch_space(space, 5), whole) or [])
 
 
-@pytest.mark.parametrize("action", [None, 1, np.array(1), object()], ids=repr)
+@pytest.mark.parametrize(
+    "action", [None, 1, np.array(1), object()], ids=["None", "1", "array", "object"]
+)
 @pytest.mark.parametrize("kind", ["whole", "part"])
 def test_actions_that_are_no_batch_are_refused_as_gymnasium_does(action: Any, kind: str) -> None:
     theirs, ours = gymnasium.spaces.Discrete(2), gym.spaces.Discrete(2)
