@@ -301,7 +301,7 @@ def test_a_server_is_drained(guarded: Guarded) -> None:
     with contextlib.closing(guarded.env()):
         server_id = guarded.sessions()[0].server_id
         done = guarded.command("drain", guarded.gateway.target, "--server", server_id)
-        assert done.stdout == "draining: 1 sessions have 20.0 s to end\n", done.stderr
+        assert done.stdout == "draining: 20.0 s for 1 session to end\n", done.stderr
         shown = guarded.command("farm", "status", guarded.gateway.target, "--json")
         states = {each["server_id"]: each["state"] for each in json.loads(shown.stdout)["servers"]}
         assert states[server_id] == "STATE_DRAINING"

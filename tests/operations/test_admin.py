@@ -139,7 +139,7 @@ def test_commands(server: Server) -> None:
     (row,) = plain.stdout.splitlines()
     session_id = listed(server.target)[0].session_id
     assert row.split("\t")[:3] == [session_id, ENV, "token operator"]
-    assert "1 sessions" in plain.stderr
+    assert "1 session\n" in plain.stderr
     shown = json.loads(run("sessions", server.target, "--json").stdout)
     assert (shown["total"], shown["sessions"][0]["env_id"]) == (1, ENV)
     assert run("sessions", server.target, "--end", session_id).returncode == 0
@@ -200,7 +200,7 @@ def test_a_drained_server_waits_for_its_sessions_and_stops(tokens: str) -> None:
             env = RemoteEnv(target, ENV)
             env.reset(seed=1)
             done = run("drain", target, "--timeout", "100")
-            assert done.stdout == "draining: 1 sessions have 100.0 s to end\n"
+            assert done.stdout == "draining: 100.0 s for 1 session to end\n"
             again = ask(target, "DrainServer", pb.DrainServerRequest())
             assert (again.sessions, again.timeout.seconds) == (1, 100)
             with pytest.raises(RemoteError, match="takes no new ones"):

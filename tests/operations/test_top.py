@@ -32,7 +32,7 @@ def test_a_farms_servers_and_a_servers_sessions() -> None:
         of_server = shown(servers[0].target)
         assert of_server.returncode == 0, of_server.stderr
         assert ENV in of_server.stdout
-        assert "1 sessions" in of_server.stdout
+        assert "1 session " in of_server.stdout
         env.close()
 
 

@@ -67,7 +67,7 @@ def lay_out(
     count = sessions or _default_sessions(num_envs, batch_size, capacities)
     if not len(capacities) <= count <= num_envs:
         raise ValueError(
-            f"{num_envs} environments cannot be spread over {count} sessions on {len(capacities)} targets: each target "
+            f"num_envs={num_envs} cannot be spread over sessions={count} with targets={len(capacities)}: each target "
             "needs at least one session, and each session at least one environment"
         )
     if batch_size != num_envs and (num_envs % count or batch_size % (num_envs // count)):

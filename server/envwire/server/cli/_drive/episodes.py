@@ -13,6 +13,7 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainin
 from rich.table import Table
 
 from envwire.client import RemoteEnv
+from envwire.server.cli._counted import counted
 from envwire.server.cli._drive.evaluation import play_episode
 from envwire.server.cli._drive.policies import Policy
 
@@ -44,7 +45,7 @@ class FrameRecorder:
 
         first, *rest = [Image.fromarray(np.asarray(frame)) for frame in self.frames]
         first.save(self.path, save_all=True, append_images=rest, duration=1000 / fps, loop=0)
-        console.print(f"wrote {self.path} ({len(self.frames)} frames)")
+        console.print(f"wrote {self.path} ({counted(len(self.frames), 'frame')})")
 
 
 def episode_bar(console: Console, *, shown: bool = True) -> Progress:
@@ -94,4 +95,6 @@ def _print(console: Console, results: list[tuple[float, int]]) -> None:
     console.print(table)
     returns = np.array([total for total, _ in results])
     mean, deviation = returns.mean(), returns.std()
-    console.print(f"mean return {mean:.2f} ± {deviation:.2f} over {len(returns)} episodes")
+    console.print(
+        f"mean return {mean:.2f} ± {deviation:.2f} over {counted(len(returns), 'episode')}"
+    )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from envwire.server.cli._counted import counted
 from envwire.server.cli._parameters import (
     EnvId,
     Kwargs,
@@ -127,7 +128,7 @@ def _show(told: dict[str, Any]) -> None:
     console = Console()
     count = len(told["episodes"])
     table = Table(
-        title=f"{told['policy']} on {told['env_id']}: {count} episodes, seed {told['seed']}"
+        title=f"{told['policy']} on {told['env_id']}: {counted(count, 'episode')}, seed {told['seed']}"
     )
     for column in ("", "mean", "95 % interval", "std", "min", "median", "max"):
         table.add_column(column, justify="left" if not column else "right")

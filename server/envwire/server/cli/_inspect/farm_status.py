@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from envwire.server.cli._counted import counted
 from envwire.server.cli._inspect.asking import asking
 from envwire.server.cli._parameters import AsJson, check_target
 
@@ -68,4 +69,4 @@ def summary(answer: farm_pb2.ListServersResponse) -> str:
     waiting = f", {answer.waiting} Makes wait" if answer.waiting else ""
     tunnelled = sum(server.tunnelled for server in answer.servers)
     slower = f"; {tunnelled} through tunnels, where steps take longer" if tunnelled else ""
-    return f"{len(answer.servers)} servers: {active} of {slots} sessions in use{waiting}{slower}"
+    return f"{counted(len(answer.servers), 'server')}: {active} of {slots} sessions in use{waiting}{slower}"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from envwire.server.cli._counted import counted
 from envwire.server.cli._inspect.asking import asking
 from envwire.server.cli._parameters import AsJson, Target
 from envwire.server.cli._stop import stop
@@ -98,7 +99,7 @@ def _show(listed: admin_pb2.ListSessionsResponse) -> None:
     if any(session.server_id for session in listed.sessions):
         columns = (*COLUMNS, "server")
         rows = [[*row, each.server_id] for row, each in zip(rows, listed.sessions, strict=True)]
-    print_table(columns, rows, f"{listed.total} sessions")
+    print_table(columns, rows, counted(listed.total, "session"))
 
 
 def cells(session: admin_pb2.SessionSummary) -> list[str]:
@@ -150,4 +151,6 @@ def drain(
     answer: admin_pb2.DrainServerResponse
     with asking("drain", target, admin_pb2_grpc.AdminServiceStub) as ask:
         answer = ask("DrainServer", request)
-    typer.echo(f"draining: {answer.sessions} sessions have {_seconds(answer.timeout)} to end")
+    typer.echo(
+        f"draining: {_seconds(answer.timeout)} for {counted(answer.sessions, 'session')} to end"
+    )

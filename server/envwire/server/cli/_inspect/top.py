@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from envwire.server.cli._counted import counted
 from envwire.server.cli._inspect import farm_status, sessions
 from envwire.server.cli._inspect.asking import asking
 from envwire.server.cli._parameters import check_target
@@ -82,7 +83,7 @@ def _picture(ask: _Ask) -> RenderableType:
         return _table(farm_status.COLUMNS, rows, farm_status.summary(servers))
     page = ask("ListSessions", admin_pb2.ListSessionsRequest(page_size=_MAX_ROWS))
     rows = [sessions.cells(each) for each in page.sessions]
-    return _table(sessions.COLUMNS, rows, f"{page.total} sessions")
+    return _table(sessions.COLUMNS, rows, counted(page.total, "session"))
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], summary: str) -> RenderableType:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from envwire.server._recording.episode import Episode
 from envwire.server._recording.episodes import episodes
 from envwire.server._recording.reader import RecordedSession
+from envwire.server.cli._counted import counted
 from envwire.server.cli._recordings.progress import tracked
 
 _COLUMNS = (
@@ -42,7 +43,7 @@ def write_csv(recordings: list[RecordedSession], path: Path) -> str:
                 for row in _rows(episode):
                     writer.writerow((recording.path.stem, episode.member, number, *row))
                     count += 1
-    return f"{count} rows"
+    return counted(count, "row")
 
 
 def _rows(episode: Episode) -> Iterator[tuple[Any, ...]]:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from envwire.client._errors.faults import checked
 from envwire.codec import decode_mapping, decode_value, envwire_family
 from envwire.server._recording.reader import RecordedSession, RecordingError
+from envwire.server.cli._counted import counted
 from envwire.server.cli._recordings.differences import difference
 from envwire.server.cli._recordings.progress import tracked
 from envwire.server.cli._recordings.replayer import replaying, requests
@@ -66,7 +67,7 @@ def write_film(
         raise RecordingError(f"{recording.path} shows nothing: there is neither a frame nor a step")
     with contextlib.closing(frames):
         shown = tracked(itertools.chain([first], frames), "frames")
-        return f"{_WRITERS[form](iter(shown), path, _fps(recording))} frames"
+        return counted(_WRITERS[form](iter(shown), path, _fps(recording)), "frame")
 
 
 def _fps(recording: RecordedSession) -> float:

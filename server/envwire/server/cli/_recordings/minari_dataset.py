@@ -12,6 +12,7 @@ from envwire.codec import decode_env_spec, decode_space, gymnasium_family
 from envwire.server._recording.episode import Episode
 from envwire.server._recording.episodes import episodes
 from envwire.server._recording.reader import RecordedSession, RecordingError
+from envwire.server.cli._counted import counted
 from envwire.server.cli._recordings.progress import tracked
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import spaces_pb2
@@ -44,7 +45,7 @@ def write_minari(recordings: list[RecordedSession], name: str) -> str:
         raise RecordingError("no episode in these recordings ended: there is nothing to export")
     _describe_episodes(dataset.storage)
     unfinished = f"; {left} that did not end were left out" if left else ""
-    return f"{kept} episodes, {steps} steps{unfinished}"
+    return f"{counted(kept, 'episode')}, {counted(steps, 'step')}{unfinished}"
 
 
 def _same(recordings: list[RecordedSession]) -> pb.MakeResponse:

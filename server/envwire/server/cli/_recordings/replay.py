@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from envwire.server.cli._counted import counted
 from envwire.server.cli._parameters import Imports, check_target_if_any
 from envwire.server.cli._stop import stop
 
@@ -73,6 +74,6 @@ def _play(recording: RecordedSession, target: str, imports: list[str]) -> bool:
                 )
                 typer.echo(f"  recorded: {found.recorded}\n  now:      {found.now}")
                 return False
-    typer.echo(f"{count} requests of {make.env_id}: all answers are the same")
+    typer.echo(f"{counted(count, 'request')} of {make.env_id}: all answers are the same")
     typer.echo(f"the recording was {recording.ending}")
     return True
