@@ -78,7 +78,8 @@ class Registration:
         """Forwards an operator's call and returns the server's answer.
 
         Args:
-            order: The call; its number and when it expires are assigned here.
+            order: The call; its number and when it expires are assigned here. Both clocks of the contract are in whole
+                seconds, so a server may still serve it up to 2 s after that.
 
         Raises:
             UnansweredError: The server does not answer.
