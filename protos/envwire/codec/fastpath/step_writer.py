@@ -7,7 +7,7 @@ joining bytes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from envwire.codec.fastpath.step_parts import (
     DOUBLE,
@@ -30,6 +30,9 @@ from envwire.wire.varints import varint
 if TYPE_CHECKING:
     from envwire.codec.steps.step_codec import StepResult
     from envwire.wire.frames import Attachments
+
+#: The end of most answers.
+_GOES_ON: Final = ENDS[False, False]
 
 
 class StepResponseWriter:
@@ -56,15 +59,12 @@ class StepResponseWriter:
         parts = self._observation.parts(observation, attachments)
         if parts is None:
             return None
-        plain = type(reward) is float and type(terminated) is bool and type(truncated) is bool
-        if plain and not info:
+        if type(reward) is float and terminated is False and truncated is False and not info:
             head, elements = parts
             last, before = self._last
             if head is not last:
                 before = self._begin(head, len(elements))
-            return b"".join(
-                (before, elements, TAIL.pack(REWARD, reward, ENDS[terminated, truncated]))
-            )
+            return b"".join((before, elements, TAIL.pack(REWARD, reward, _GOES_ON)))
         outcome = self._outcome(result)
         if outcome is None:
             return None

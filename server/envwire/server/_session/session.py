@@ -233,8 +233,8 @@ class Session:
 
     def _step(self, action: Any, mirror: bool, attachments: Attachments | None) -> Packet:
         result = self._take(action)
-        plain = not mirror and not self.warnings.given and not self._member_resets
-        if plain and type(result[4]) is dict:
+        special = mirror or self.warnings.given or self._member_resets
+        if not special and type(result[4]) is dict:
             event = step_event(self.hosted, result)
             try:
                 written = self._encode_step(result, attachments)
