@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -273,14 +274,21 @@ def test_damaged_requests_are_left_to_protobuf_or_read_alike(data: st.DataObject
     check_damaged(reader_of_requests(5), bytes(whole[: data.draw(st.integers(0, len(whole)))]))
 
 
-@pytest.mark.parametrize("place", range(len(request(300, 5))))
+@pytest.mark.parametrize("number", [5, 130, 300, 2**14 + 1])
 def test_requests_that_differ_from_the_last_one_by_a_byte_are_left_or_read_alike(
-    place: int,
+    number: int,
 ) -> None:
-    whole, reader = request(300, 5), reader_of_requests(5)
-    for byte in range(256):
-        assert reader.read(whole) == (300, 5)
+    whole, reader = request(number, 5), reader_of_requests(5)
+    for place, byte in itertools.product(range(len(whole)), range(256)):
+        assert reader.read(whole) == (number, 5)
         check_damaged(reader, whole[:place] + bytes((byte,)) + whole[place + 1 :])
+
+
+@pytest.mark.parametrize("edge", [2**7, 2**8, 2**14, 2**21, 2**63])
+def test_numbers_that_follow_each_other_are_read_across_the_lengths_of_varints(edge: int) -> None:
+    reader = reader_of_requests(5)
+    for number in (*range(edge - 127, edge + 130), *range(edge + 129, edge - 127, -1)):
+        assert reader.read(request(number, 5)) == (number, 5)
 
 
 def check_damaged(reader: StepRequestReader, raw: bytes) -> None:
