@@ -89,14 +89,15 @@ def test_a_make_that_failed_says_why_at_the_reset() -> None:
     assert finished.stderr.startswith("UNAVAILABLE: no server with a direct port answers there")
 
 
-def test_an_answer_that_comes_twice_is_not_the_next_one() -> None:
-    """A server that answers the reset twice in one piece; what is asked on another connection is answered once."""
+@pytest.mark.parametrize("surplus", ["reset reset", "step"])
+def test_an_answer_that_comes_twice_or_to_another_request_is_not_taken(surplus: str) -> None:
+    """What a reset is answered so is asked again on another connection, and answered once there."""
     made = environment_pb2.MakeResponse(session_id="one", secret=b"secret")
     welcome = direct_pb2.HelloResponse(welcome=direct_pb2.Welcome(max_message_bytes=2**20))
-    answers = [
-        frame(environment_pb2.InteractResponse(**{kind: {}}).SerializeToString())
+    answers = {
+        kind: frame(environment_pb2.InteractResponse(**{kind: {}}).SerializeToString())
         for kind in ("reset", "step", "close")
-    ]
+    }
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(60)
         port = listener.getsockname()[1]
@@ -108,14 +109,14 @@ def test_an_answer_that_comes_twice_is_not_the_next_one() -> None:
             first.sendall(frame(direct_pb2.HelloResponse(made=made).SerializeToString()))
             first.sendall(frame(welcome.SerializeToString()))
             first.recv(4096)
-            first.sendall(answers[0] * 2)
+            first.sendall(b"".join(answers[kind] for kind in surplus.split()))
             assert process.stdin is not None
             process.stdin.write("1\n")
             process.stdin.close()
             with listener.accept()[0] as second:
                 second.recv(4096)
                 second.sendall(frame(welcome.SerializeToString()))
-                for answer in answers:
+                for answer in answers.values():
                     second.recv(4096)
                     second.sendall(answer)
                 assert process.stdout is not None

@@ -462,8 +462,15 @@ static void envwire__pause(double* seconds) {
   if (*seconds < 0.5) *seconds *= 2;
 }
 
+/* Returns whether the answer is one to `kind`, the number of its field in InteractResponse, or an error. */
+static int envwire__answers(envwire_env* env, unsigned kind) {
+  envwire__field field;
+  const envwire__reader answer = envwire__reader_of(&env->answer);
+  return envwire__find(answer, 15, &field) || envwire__find(answer, kind, &field);
+}
+
 /* Sends the pending request, and sends it again on other connections, until its answer is here. */
-static int envwire__exchange(envwire_env* env) {
+static int envwire__exchange(envwire_env* env, unsigned kind) {
   double pause = 0.02;
   int broke = 0;
   env->has_error = 0;
@@ -471,7 +478,10 @@ static int envwire__exchange(envwire_env* env) {
   for (;;) {
     int open = env->fd >= 0 ? 1 : envwire__reconnect(env);
     if (open < 0) return -1;
-    if (open > 0 && envwire__write(env, env->request.data, env->request.size) && envwire__read_frame(env, 1)) break;
+    if (open > 0 && envwire__write(env, env->request.data, env->request.size) && envwire__read_frame(env, 1) &&
+        envwire__answers(env, kind)) {
+      break;
+    }
     envwire__disconnect(env);
     if (envwire__now() >= env->deadline) return envwire__fail(env, "UNAVAILABLE", "no answer came in time");
     broke = 1;
@@ -533,14 +543,13 @@ static int envwire__get_array(envwire_env* env, envwire__reader value, envwire_a
   return 1;
 }
 
-/* Reads the answer to `kind`, the number of its field in InteractResponse. */
+/* Reads the answer to `kind`. */
 static int envwire__take(envwire_env* env, unsigned kind, envwire_result* result) {
   envwire__field field, body;
   memset(result, 0, sizeof *result);
+  memset(&body, 0, sizeof body);
   if (envwire__find(envwire__reader_of(&env->answer), 15, &field)) return envwire__fail_by(env, field.bytes);
-  if (!envwire__find(envwire__reader_of(&env->answer), kind, &body)) {
-    return envwire__fail(env, "INTERNAL", "the server answered another request");
-  }
+  envwire__find(envwire__reader_of(&env->answer), kind, &body); /* `envwire__exchange` made sure of it */
   result->message = body.bytes.at;
   result->message_bytes = (size_t)(body.bytes.end - body.bytes.at);
   if (kind != 3 && kind != 4) return 0;
@@ -573,7 +582,7 @@ static int envwire__serve(envwire_env* env, unsigned kind, envwire_result* resul
   }
   size = (uint32_t)(env->request.size - sizeof header);
   memcpy(env->request.data, &size, 4);
-  if (envwire__exchange(env) != 0) {
+  if (envwire__exchange(env, kind) != 0) {
     env->ended = 1; /* its number is in doubt: this small client goes no further */
     return -1;
   }
