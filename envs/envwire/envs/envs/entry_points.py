@@ -19,6 +19,7 @@ class EnvCreator(Protocol):
 
     def __call__(self, **kwargs: Any) -> Env:
         """Makes one; the spec's kwargs and those of `make` are passed by name."""
+        ...
 
 
 class VectorEnvCreator(Protocol):
@@ -26,6 +27,7 @@ class VectorEnvCreator(Protocol):
 
     def __call__(self, **kwargs: Any) -> VectorEnv:
         """Makes one; ``num_envs`` is among the arguments."""
+        ...
 
 
 def load_env_creator(name: str) -> Callable[..., Any]:

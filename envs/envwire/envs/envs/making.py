@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 from envwire.envs import error, logger
 from envwire.envs.core import Env
@@ -166,12 +166,16 @@ def _construct(
                 f"{spec.id} cannot be shown to a human: its constructor takes no render_mode ({exc})"
             ) from exc
         raise type(exc)(f"{exc}, while making {spec.id} with {', '.join(kwargs)}") from exc
-    if not isinstance(env, Env):
+    if not _is_env(env):
         raise TypeError(
             f"The entry point of {spec.id} must return an envwire.envs.Env, got {type(env)}; "
             "an environment of another library needs an adapter"
         )
     return env
+
+
+def _is_env(value: object) -> TypeGuard[Env]:
+    return isinstance(value, Env)
 
 
 def _record(env: AnyEnv, spec: EnvSpec, kwargs: dict[str, Any]) -> None:

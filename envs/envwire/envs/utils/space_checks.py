@@ -46,11 +46,16 @@ def _leaves(space: Any, path: str) -> Iterator[tuple[str, Any]]:
     if not isinstance(space, spaces.Tuple | spaces.Dict):
         yield path, space
         return
-    parts: Any = space.spaces
-    pairs = list(parts.items() if isinstance(parts, dict) else enumerate(parts))
+    pairs = _children(space)
     require(pairs, f"{path} is an empty {type(space).__name__}: it has nothing to choose")
     for key, child in pairs:
         yield from _leaves(child, f"{path}[{key!r}]")
+
+
+def _children(space: spaces.Tuple | spaces.Dict) -> list[tuple[Any, Any]]:
+    if isinstance(space, spaces.Dict):
+        return list(space.spaces.items())
+    return list(enumerate(space.spaces))
 
 
 @singledispatch

@@ -40,8 +40,8 @@ class BinGrid:
         self.bins: NDArray[np.int64] = np.array(counts)
         self._counts: tuple[int, ...] = tuple(counts)
         sides = zip(self.low, self.high, self._counts, strict=True)
-        # In the dtype of the limits.
-        self.edges = [np.linspace(low, high, count + 1) for low, high, count in sides]
+        #: In the dtype of the limits.
+        self.edges: list[NDArray[Any]] = [np.linspace(low, high, n + 1) for low, high, n in sides]
 
     def space(self, multidiscrete: bool) -> MultiDiscrete | Discrete:
         """The space of cells: of a bin per dimension, or of one number for all."""

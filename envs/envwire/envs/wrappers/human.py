@@ -24,9 +24,11 @@ class Display(Protocol):
 
     def show(self, frame: Frame) -> None:
         """Replaces the last frame by this one."""
+        ...
 
     def close(self) -> None:
         """Closes the display."""
+        ...
 
 
 class TerminalDisplay:

@@ -29,9 +29,11 @@ class StepCodec(Protocol):
         Raises:
             CodecError: The action has no wire form.
         """
+        ...
 
     def decode_request(self, raw: bytes) -> PlainStep | None:
         """Reads an InteractRequest; None if it is not a plain step, or its action cannot be read."""
+        ...
 
     def encode_response(self, result: StepResult, attachments: Attachments | None = None) -> bytes:
         """Returns the InteractResponse of a step.
@@ -43,6 +45,7 @@ class StepCodec(Protocol):
         Raises:
             CodecError: The observation, or a key of the info, has no wire form.
         """
+        ...
 
     def decode_response(self, raw: bytes, area: Area | None = None) -> StepResult | None:
         """Reads an InteractResponse; None if it is not a plain answer to a step.
@@ -54,3 +57,4 @@ class StepCodec(Protocol):
         Raises:
             CodecError: The answer breaks the contract.
         """
+        ...

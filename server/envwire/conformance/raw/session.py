@@ -23,9 +23,11 @@ class Link(Protocol):
 
     def exchange(self, request: pb.InteractRequest, seconds: float) -> Answer:
         """Sends a request, and waits for its answer."""
+        ...
 
     def close(self) -> None:
         """Closes the link."""
+        ...
 
 
 class Session:

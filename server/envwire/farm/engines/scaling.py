@@ -147,12 +147,15 @@ class Fleet(Protocol):
     @property
     def size(self) -> int:
         """Number of servers, including starting ones, without draining ones."""
+        ...
 
     async def add(self) -> str:
         """Starts a server; returns its address when it serves."""
+        ...
 
     async def drain(self, address: str) -> None:
         """Stops the server at an address for good; its sessions get the drain time to end or to move elsewhere."""
+        ...
 
 
 async def keep_scaled(running: Running, fleet: Fleet, scale: Scale) -> None:

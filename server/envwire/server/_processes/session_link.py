@@ -25,19 +25,24 @@ class Listener(Protocol):
     @property
     def label(self) -> str:
         """Names the session in the operator's log."""
+        ...
 
     @property
     def log_fields(self) -> dict[str, str]:
         """Names the session in a log of JSON objects."""
+        ...
 
     def on_reply(self) -> None:
         """Called when the process has replied, whether or not a caller still waits."""
+        ...
 
     def on_closed(self) -> None:
         """Called when the session is over in its process."""
+        ...
 
     def on_lost(self) -> None:
         """Called when the process is gone."""
+        ...
 
 
 class SessionLink:

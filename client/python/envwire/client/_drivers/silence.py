@@ -71,9 +71,11 @@ class Timer(Protocol):
 
     def start(self, seconds: float) -> None:
         """Starts a wait."""
+        ...
 
     def stop(self) -> None:
         """Ends a wait."""
+        ...
 
 
 class SilenceWatch:

@@ -41,9 +41,11 @@ class Operation(Protocol[T_co]):
         Raises:
             InvalidRequestError: A value has no wire form.
         """
+        ...
 
     def read(self, answer: Any, area: Area | None, family: Family, /) -> T_co:
         """Reads the answer and its attachments; builds values of the family's classes."""
+        ...
 
 
 def numbered(operation: Operation[Any], number: int) -> bytes:

@@ -47,6 +47,7 @@ class Poll(Protocol):
 
     def poll(self, timeout: float | None = None, /) -> list[tuple[int, int]]:
         """Returns the sockets that are readable within `timeout` milliseconds."""
+        ...
 
 
 class _SelectPoll:

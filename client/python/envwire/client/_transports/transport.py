@@ -30,6 +30,7 @@ class Transport(Protocol):
             ServerUnavailableError: The server cannot be reached; the request may have been served.
             RequestTimeoutError: No reply arrived in time; the request may have been served.
         """
+        ...
 
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """First half of `exchange`: sends the request, so that several servers can work at the same time.
@@ -37,6 +38,7 @@ class Transport(Protocol):
         Raises:
             ServerUnavailableError: As `exchange`.
         """
+        ...
 
     def receive(self) -> Reply:
         """Second half of `exchange`: waits for the reply to the request sent last.
@@ -45,18 +47,22 @@ class Transport(Protocol):
             ServerUnavailableError: As `exchange`.
             RequestTimeoutError: As `exchange`.
         """
+        ...
 
     def fileno(self) -> int:
         """Returns a descriptor that is readable once a reply has arrived; -1 if only `receive` can tell."""
+        ...
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Sends a request that renews a lease, without waiting for the reply.
 
         It may be called while `exchange` waits. It does nothing if the open connection itself keeps the session alive.
         """
+        ...
 
     def close(self) -> None:
         """Releases the transport's resources without waiting. Closing twice is harmless."""
+        ...
 
 
 @runtime_checkable
@@ -65,6 +71,7 @@ class InPlace(Protocol):
 
     def offer(self, buffer: Area) -> None:
         """Offers a buffer for the attachments of the next reply; it is used if its length is exactly theirs."""
+        ...
 
 
 @runtime_checkable
@@ -76,9 +83,11 @@ class Probeable(Protocol):
 
     def probe(self, timeout: float) -> bool:
         """Returns whether the server answers within `timeout` seconds, on a separate connection."""
+        ...
 
     def interrupt(self) -> None:
         """Breaks the connection: a waiting `exchange` or `receive` raises ServerUnavailableError."""
+        ...
 
 
 @runtime_checkable
@@ -88,6 +97,7 @@ class Fronted(Protocol):
     @property
     def front(self) -> tuple[str, Credentials]:
         """HOST:PORT, and the credentials for it; a gateway's, if the server itself cannot be reached."""
+        ...
 
 
 def call(
