@@ -75,12 +75,8 @@ def run(
         options = making(kwarg, wrapper, library, transport)
         options["transport"] = transport_of(target, env_id, imports or (), options)
         here = target == IN_PROCESS
-        env = RemoteEnv(
-            None if here else target,
-            env_id,
-            render_mode=_MODES[render] if render else None,
-            **options,
-        )
+        mode = _MODES[render] if render else None
+        env = RemoteEnv(None if here else target, env_id, render_mode=mode, **options)
         try:
             recorder = FrameRecorder(render, output) if render else None
             run_episodes(
