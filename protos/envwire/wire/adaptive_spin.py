@@ -53,17 +53,15 @@ class AdaptiveSpin:
         Args:
             poll: Called with 0; returns what is ready, without waiting.
         """
-        begun = self._begun = self._clock()
-        spins = self._short
+        spins = self.begin()
         while spins:
             if ready := poll(0):
                 return ready
-            _give_way()
-            spins = self._clock() - begun < _MOMENT
+            spins = self.goes_on()
         return []
 
     def begin(self) -> bool:
-        """Begins a wait in an event loop; returns whether to poll for as long as `goes_on` returns True."""
+        """Begins a wait; returns whether to poll for as long as `goes_on` returns True."""
         self._begun = self._clock()
         return self._short
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from queue import Empty, SimpleQueue
 
 from envwire.client._transports.connect_wait import ConnectWait
-from envwire.client._transports.targets import addresses, parsed
+from envwire.client._transports.targets import addresses, ip_address_of
 from envwire.client.credentials import Credentials
 
 #: Bounds the delay that an unresponsive host adds before the next address is tried.
@@ -62,7 +62,7 @@ def _is_settled(target: str, named: list[tuple[str, int]]) -> bool:
 
 
 def _is_numeric(host: str) -> bool:
-    return parsed(host.partition("%")[0]) is not None
+    return ip_address_of(host.partition("%")[0]) is not None
 
 
 def _resolve(host: str, port: int, timeout: float) -> list[tuple[str, int]]:

@@ -62,11 +62,13 @@ def _address(text: str) -> tuple[str, int]:
 def is_local(target: str) -> bool:
     """Returns whether all addresses of a target are on this machine."""
     hosts = [host for host, _ in addresses(target)]
-    return all(host == "localhost" or ((ip := parsed(host)) and ip.is_loopback) for host in hosts)
+    return all(
+        host == "localhost" or ((ip := ip_address_of(host)) and ip.is_loopback) for host in hosts
+    )
 
 
-def parsed(host: str) -> IPv4Address | IPv6Address | None:
-    """Returns a numeric address; None for a name."""
+def ip_address_of(host: str) -> IPv4Address | IPv6Address | None:
+    """Returns the IP address that a host is; None if it is a name."""
     import ipaddress
 
     try:
