@@ -16,6 +16,7 @@ look() {
     need libprotobuf-dev pkg-config --exists protobuf
     need libssl-dev pkg-config --exists openssl
     need protobuf-compiler command -v protoc
+    need protobuf-compiler-grpc command -v grpc_cpp_plugin # its CMake files name it
     need clang-format command -v clang-format
     need clang-tidy command -v clang-tidy
     [[ ${#missing[@]} = 0 ]]
