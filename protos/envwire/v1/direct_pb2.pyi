@@ -28,8 +28,11 @@ class HelloRequest(google.protobuf.message.Message):
     HEADER_FIELD_NUMBER: builtins.int
     SHARED_MEMORY_FIELD_NUMBER: builtins.int
     MAKE_FIELD_NUMBER: builtins.int
+    MAILBOX_FIELD_NUMBER: builtins.int
     shared_memory: builtins.bool
     """Whether the client can take large frames from memory that it shares with the server."""
+    mailbox: builtins.bool
+    """Whether the client can exchange small frames in memory that it shares with the server."""
     @property
     def header(self) -> envwire.v1.environment_pb2.SessionHeader:
         """Whose channel it is; the requests to come show no header. Absent with `make`."""
@@ -44,9 +47,10 @@ class HelloRequest(google.protobuf.message.Message):
         header: envwire.v1.environment_pb2.SessionHeader | None = ...,
         shared_memory: builtins.bool = ...,
         make: global___MakeHello | None = ...,
+        mailbox: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["header", b"header", "make", b"make"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["header", b"header", "make", b"make", "shared_memory", b"shared_memory"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["header", b"header", "mailbox", b"mailbox", "make", b"make", "shared_memory", b"shared_memory"]) -> None: ...
 
 global___HelloRequest = HelloRequest
 
@@ -76,20 +80,31 @@ class Welcome(google.protobuf.message.Message):
 
     SHARED_MEMORY_FIELD_NUMBER: builtins.int
     MAX_MESSAGE_BYTES_FIELD_NUMBER: builtins.int
+    MAILBOX_FIELD_NUMBER: builtins.int
     max_message_bytes: builtins.int
     """Largest request accepted, in bytes; the server ends a connection that announces a larger one."""
     @property
     def shared_memory(self) -> global___SharedMemory:
         """Memory that holds large frames, whose descriptor comes with this frame on a Unix socket; absent for none."""
 
+    @property
+    def mailbox(self) -> global___Mailbox:
+        """Memory for small frames, whose descriptor comes with this frame on a Unix socket, behind that of `shared_memory` if
+        there is one; absent for none.
+        """
+
     def __init__(
         self,
         *,
         shared_memory: global___SharedMemory | None = ...,
         max_message_bytes: builtins.int = ...,
+        mailbox: global___Mailbox | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_shared_memory", b"_shared_memory", "shared_memory", b"shared_memory"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_shared_memory", b"_shared_memory", "max_message_bytes", b"max_message_bytes", "shared_memory", b"shared_memory"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_mailbox", b"_mailbox", "_shared_memory", b"_shared_memory", "mailbox", b"mailbox", "shared_memory", b"shared_memory"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_mailbox", b"_mailbox", "_shared_memory", b"_shared_memory", "mailbox", b"mailbox", "max_message_bytes", b"max_message_bytes", "shared_memory", b"shared_memory"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_mailbox", b"_mailbox"]) -> typing.Literal["mailbox"] | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_shared_memory", b"_shared_memory"]) -> typing.Literal["shared_memory"] | None: ...
 
 global___Welcome = Welcome
@@ -123,6 +138,28 @@ class SharedMemory(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["first_slot", b"first_slot", "slot_bytes", b"slot_bytes", "slots", b"slots"]) -> None: ...
 
 global___SharedMemory = SharedMemory
+
+@typing.final
+class Mailbox(google.protobuf.message.Message):
+    """Memory in which client and server exchange small frames for as long as neither of them sleeps, without the system.
+
+    It has two boxes, one for each direction. A box holds one frame: at its byte 0 the number of frames that were put into
+    it so far, modulo 256; at byte 1 whether its reader sleeps; and from byte 16 the last frame.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    BOX_BYTES_FIELD_NUMBER: builtins.int
+    box_bytes: builtins.int
+    """Bytes of one box. The box of the client's requests is the first, that of the answers the second."""
+    def __init__(
+        self,
+        *,
+        box_bytes: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["box_bytes", b"box_bytes"]) -> None: ...
+
+global___Mailbox = Mailbox
 
 @typing.final
 class HelloResponse(google.protobuf.message.Message):

@@ -20,7 +20,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file envwire/v1/direct.proto.
  */
 export const file_envwire_v1_direct: GenFile = /*@__PURE__*/
-  fileDesc("ChdlbnZ3aXJlL3YxL2RpcmVjdC5wcm90bxIKZW52d2lyZS52MSJ1CgxIZWxsb1JlcXVlc3QSKQoGaGVhZGVyGAEgASgLMhkuZW52d2lyZS52MS5TZXNzaW9uSGVhZGVyEhUKDXNoYXJlZF9tZW1vcnkYAiABKAgSIwoEbWFrZRgDIAEoCzIVLmVudndpcmUudjEuTWFrZUhlbGxvIhoKCU1ha2VIZWxsbxINCgV0b2tlbhgBIAEoCSJsCgdXZWxjb21lEjQKDXNoYXJlZF9tZW1vcnkYASABKAsyGC5lbnZ3aXJlLnYxLlNoYXJlZE1lbW9yeUgAiAEBEhkKEW1heF9tZXNzYWdlX2J5dGVzGAIgASgEQhAKDl9zaGFyZWRfbWVtb3J5IkUKDFNoYXJlZE1lbW9yeRINCgVzbG90cxgBIAEoDRISCgpzbG90X2J5dGVzGAIgASgEEhIKCmZpcnN0X3Nsb3QYAyABKAQilQEKDUhlbGxvUmVzcG9uc2USJgoHd2VsY29tZRgBIAEoCzITLmVudndpcmUudjEuV2VsY29tZUgAEigKBWVycm9yGAIgASgLMhcuZW52d2lyZS52MS5FcnJvclN0YXR1c0gAEigKBG1hZGUYAyABKAsyGC5lbnZ3aXJlLnYxLk1ha2VSZXNwb25zZUgAQggKBnJlc3VsdEJVChJleGFtcGxlLmVudndpcmUudjFQAVokZW52d2lyZS5leGFtcGxlL2VudndpcmUvdjE7ZW52d2lyZXYxogIDRVdWqgIKRW52d2lyZS5WMboCA0VXVmIGcHJvdG8z", [file_envwire_v1_environment, file_envwire_v1_status]);
+  fileDesc("ChdlbnZ3aXJlL3YxL2RpcmVjdC5wcm90bxIKZW52d2lyZS52MSKGAQoMSGVsbG9SZXF1ZXN0EikKBmhlYWRlchgBIAEoCzIZLmVudndpcmUudjEuU2Vzc2lvbkhlYWRlchIVCg1zaGFyZWRfbWVtb3J5GAIgASgIEiMKBG1ha2UYAyABKAsyFS5lbnZ3aXJlLnYxLk1ha2VIZWxsbxIPCgdtYWlsYm94GAQgASgIIhoKCU1ha2VIZWxsbxINCgV0b2tlbhgBIAEoCSKjAQoHV2VsY29tZRI0Cg1zaGFyZWRfbWVtb3J5GAEgASgLMhguZW52d2lyZS52MS5TaGFyZWRNZW1vcnlIAIgBARIZChFtYXhfbWVzc2FnZV9ieXRlcxgCIAEoBBIpCgdtYWlsYm94GAMgASgLMhMuZW52d2lyZS52MS5NYWlsYm94SAGIAQFCEAoOX3NoYXJlZF9tZW1vcnlCCgoIX21haWxib3giRQoMU2hhcmVkTWVtb3J5Eg0KBXNsb3RzGAEgASgNEhIKCnNsb3RfYnl0ZXMYAiABKAQSEgoKZmlyc3Rfc2xvdBgDIAEoBCIcCgdNYWlsYm94EhEKCWJveF9ieXRlcxgBIAEoDSKVAQoNSGVsbG9SZXNwb25zZRImCgd3ZWxjb21lGAEgASgLMhMuZW52d2lyZS52MS5XZWxjb21lSAASKAoFZXJyb3IYAiABKAsyFy5lbnZ3aXJlLnYxLkVycm9yU3RhdHVzSAASKAoEbWFkZRgDIAEoCzIYLmVudndpcmUudjEuTWFrZVJlc3BvbnNlSABCCAoGcmVzdWx0QlUKEmV4YW1wbGUuZW52d2lyZS52MVABWiRlbnZ3aXJlLmV4YW1wbGUvZW52d2lyZS92MTtlbnZ3aXJldjGiAgNFV1aqAgpFbnZ3aXJlLlYxugIDRVdWYgZwcm90bzM", [file_envwire_v1_environment, file_envwire_v1_status]);
 
 /**
  * Opens a direct channel to a session, one that there is or one to be made. The channel that the session had before is
@@ -49,6 +49,13 @@ export type HelloRequest = Message<"envwire.v1.HelloRequest"> & {
    * @generated from field: envwire.v1.MakeHello make = 3;
    */
   make?: MakeHello | undefined;
+
+  /**
+   * Whether the client can exchange small frames in memory that it shares with the server.
+   *
+   * @generated from field: bool mailbox = 4;
+   */
+  mailbox: boolean;
 };
 
 /**
@@ -98,6 +105,14 @@ export type Welcome = Message<"envwire.v1.Welcome"> & {
    * @generated from field: uint64 max_message_bytes = 2;
    */
   maxMessageBytes: bigint;
+
+  /**
+   * Memory for small frames, whose descriptor comes with this frame on a Unix socket, behind that of `shared_memory` if
+   * there is one; absent for none.
+   *
+   * @generated from field: optional envwire.v1.Mailbox mailbox = 3;
+   */
+  mailbox?: Mailbox | undefined;
 };
 
 /**
@@ -146,6 +161,30 @@ export const SharedMemorySchema: GenMessage<SharedMemory> = /*@__PURE__*/
   messageDesc(file_envwire_v1_direct, 3);
 
 /**
+ * Memory in which client and server exchange small frames for as long as neither of them sleeps, without the system.
+ *
+ * It has two boxes, one for each direction. A box holds one frame: at its byte 0 the number of frames that were put into
+ * it so far, modulo 256; at byte 1 whether its reader sleeps; and from byte 16 the last frame.
+ *
+ * @generated from message envwire.v1.Mailbox
+ */
+export type Mailbox = Message<"envwire.v1.Mailbox"> & {
+  /**
+   * Bytes of one box. The box of the client's requests is the first, that of the answers the second.
+   *
+   * @generated from field: uint32 box_bytes = 1;
+   */
+  boxBytes: number;
+};
+
+/**
+ * Describes the message envwire.v1.Mailbox.
+ * Use `create(MailboxSchema)` to create a new message.
+ */
+export const MailboxSchema: GenMessage<Mailbox> = /*@__PURE__*/
+  messageDesc(file_envwire_v1_direct, 4);
+
+/**
  * Answers a hello.
  *
  * @generated from message envwire.v1.HelloResponse
@@ -188,5 +227,5 @@ export type HelloResponse = Message<"envwire.v1.HelloResponse"> & {
  * Use `create(HelloResponseSchema)` to create a new message.
  */
 export const HelloResponseSchema: GenMessage<HelloResponse> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_direct, 4);
+  messageDesc(file_envwire_v1_direct, 5);
 
