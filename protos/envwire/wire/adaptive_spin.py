@@ -35,20 +35,23 @@ class AdaptiveSpin:
     Args:
         clock: Monotonic time, in seconds.
         alone: Whether there is only one processor, which the peer needs; by default detected.
+
+    Attributes:
+        begun: When the current wait began, by the clock.
     """
 
-    __slots__ = ("_alone", "_begun", "_clock", "_short")
+    __slots__ = ("_alone", "_clock", "_short", "begun")
 
     def __init__(
         self, clock: Callable[[], float] = time.perf_counter, alone: bool | None = None
     ) -> None:
         self._clock = clock
         self._alone = _processors() == 1 if alone is None else alone
-        self._begun = 0.0
+        self.begun = 0.0
         self._short = False
 
-    def poll(self, poll: Callable[[int], list[_T]]) -> list[_T]:
-        """Begins a wait: polls for a moment if the last one was short, and returns what is ready.
+    def poll(self, poll: Callable[[int], _T]) -> _T | None:
+        """Begins a wait: polls for a moment if the last one was short, and returns what is ready, None for nothing.
 
         Args:
             poll: Called with 0; returns what is ready, without waiting.
@@ -58,18 +61,18 @@ class AdaptiveSpin:
             if ready := poll(0):
                 return ready
             spins = self.goes_on()
-        return []
+        return None
 
     def begin(self) -> bool:
         """Begins a wait; returns whether to poll for as long as `goes_on` returns True."""
-        self._begun = self._clock()
+        self.begun = self._clock()
         return self._short
 
     def goes_on(self) -> bool:
         """Yields the processor; returns whether to poll once more."""
         _give_way()
-        return self._clock() - self._begun < _MOMENT
+        return self._clock() - self.begun < _MOMENT
 
     def woke(self) -> None:
         """Ends a wait for which `poll` returned nothing; one for which it did was short."""
-        self._short = not self._alone and self._clock() - self._begun < _MOMENT
+        self._short = not self._alone and self._clock() - self.begun < _MOMENT

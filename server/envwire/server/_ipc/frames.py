@@ -22,8 +22,9 @@ from typing import NamedTuple
 from envwire.server._ipc.gathering import Buffer, send_gathered
 from envwire.server._ipc.message_slots import MessageSlots, MessageSlotsError
 
-#: Control socket message with a connection: the session's number, and whether its client uses shared memory.
-ADMIT = struct.Struct("<Q?")
+#: Control socket message with a connection: the session's number, and whether its client uses shared memory, and a
+#: mailbox.
+ADMIT = struct.Struct("<Q??")
 #: Control socket message that requests a copy of the process, with a socket for the answer and the copy's descriptors.
 FORK = b"fork"
 #: Beginning of a MAKE frame's message: the slot that the session gets; the MakeRequest follows.

@@ -202,13 +202,15 @@ class Process:
         """Tells the process that the server stops in `seconds`; both share the machine's monotonic clock."""
         self._link.tell_draining(time.monotonic() + seconds)
 
-    def admit(self, session: SessionLink, connection: socket.socket, shares_memory: bool) -> None:
-        """Hands a client's connection over to a session.
+    def admit(
+        self, session: SessionLink, connection: socket.socket, shares_memory: bool, mailbox: bool
+    ) -> None:
+        """Hands a client's connection over to a session (see `SessionRecord.admit`).
 
         Raises:
             AdmitError: The process is gone or accepts no more connections.
         """
-        packet = ADMIT.pack(session.number, shares_memory)
+        packet = ADMIT.pack(session.number, shares_memory, mailbox)
         try:
             socket.send_fds(self._control_socket, [packet], [connection.fileno()])
         except OSError as error:

@@ -32,12 +32,15 @@ class ControlSocket:
 
     Args:
         sock: The packet socket.
-        admit: Called with a session's number, whether its client uses shared memory, and the connection.
+        admit: Called with a session's number, whether its client uses shared memory and a mailbox, and the connection.
         packed: Whether several sessions share the process, which then cannot be copied.
     """
 
     def __init__(
-        self, sock: socket.socket, admit: Callable[[int, bool, socket.socket], None], packed: bool
+        self,
+        sock: socket.socket,
+        admit: Callable[[int, bool, bool, socket.socket], None],
+        packed: bool,
     ) -> None:
         self._socket = sock
         self._admit = admit
@@ -56,8 +59,8 @@ class ControlSocket:
         if packet == FORK and descriptors:
             self._fork(socket.socket(fileno=descriptors[0]), descriptors[1:])
         elif descriptors:  # no descriptor: too many open files here; the client retries
-            number, shares = ADMIT.unpack(packet)
-            self._admit(number, shares, socket.socket(fileno=descriptors[0]))
+            number, shares, mailbox = ADMIT.unpack(packet)
+            self._admit(number, shares, mailbox, socket.socket(fileno=descriptors[0]))
 
     def _fork(self, answers: socket.socket, descriptors: Sequence[int]) -> None:
         """Forks this process for another session, and reports the result to the front."""

@@ -9,6 +9,10 @@ from collections.abc import Callable
 from typing import Protocol
 
 from envwire.wire.adaptive_spin import AdaptiveSpin
+from envwire.wire.mailbox import Mailbox
+
+#: How long a client that steps through a mailbox may keep the sockets from being polled, in seconds.
+_UNPOLLED_SECONDS = 1e-3
 
 
 class Source(Protocol):
@@ -27,11 +31,24 @@ class Waiting:
         self._spin = AdaptiveSpin()
         self._ready: dict[int, Callable[[], None]] = {}
         self._deadlines: dict[int, tuple[float, Callable[[], None]]] = {}
+        self._mailbox: Mailbox | None = None
+        self._mailbox_ready: list[tuple[int, int]] = []
+        self._polled = 0.0
 
-    def watch(self, source: Source, ready: Callable[[], None]) -> None:
-        """Watches a source for bytes to read."""
+    def watch(
+        self, source: Source, ready: Callable[[], None], mailbox: Mailbox | None = None
+    ) -> None:
+        """Watches a source for bytes to read.
+
+        Args:
+            source: The source.
+            ready: Called when there are some.
+            mailbox: The mailbox in which they may be, too; at most one is watched at a time.
+        """
         self._deadlines.pop(source.fileno(), None)
         self._ready[source.fileno()] = ready
+        if mailbox is not None:
+            self._mailbox, self._mailbox_ready = mailbox, [(source.fileno(), select.POLLIN)]
         self._poll.register(source.fileno(), select.POLLIN)
 
     def watch_writable(
@@ -45,19 +62,25 @@ class Waiting:
             seconds: How long to wait.
             late: Called when the time is up.
         """
+        self._leave_mailbox(source)
         self._deadlines[source.fileno()] = (time.monotonic() + seconds, late)
         self._ready[source.fileno()] = ready
         self._poll.register(source.fileno(), select.POLLOUT)
 
     def unwatch(self, source: Source) -> None:
         """Stops watching a source, which must still be open."""
+        self._leave_mailbox(source)
         self._deadlines.pop(source.fileno(), None)
         del self._ready[source.fileno()]
         self._poll.unregister(source.fileno())
 
+    def _leave_mailbox(self, source: Source) -> None:
+        if self._mailbox is not None and self._mailbox_ready[0][0] == source.fileno():
+            self._mailbox = None
+
     def serve(self) -> None:
         """Waits, and calls the callbacks that are due."""
-        for descriptor, _ in self._spin.poll(self._poll.poll) or self._sleep():
+        for descriptor, _ in self._spin.poll(self._look) or self._sleep():
             # A source may have been replaced since the poll.
             if ready := self._ready.get(descriptor):
                 ready()
@@ -65,7 +88,16 @@ class Waiting:
             for late in self._late():
                 late()
 
+    def _look(self, timeout: int) -> list[tuple[int, int]]:
+        begun, mailbox = self._spin.begun, self._mailbox
+        if mailbox is not None and mailbox.look() and begun - self._polled < _UNPOLLED_SECONDS:
+            return self._mailbox_ready
+        self._polled = begun
+        return self._poll.poll(timeout)
+
     def _sleep(self) -> list[tuple[int, int]]:
+        if self._mailbox is not None and self._mailbox.sleep():
+            return self._mailbox_ready
         readable = self._poll.poll(self._milliseconds() if self._deadlines else None)
         self._spin.woke()
         return readable

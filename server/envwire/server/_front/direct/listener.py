@@ -200,7 +200,12 @@ class DirectListener:
             made = response.made
             owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
         session = self._sessions.find(owner.session_id, owner.secret)
-        admitting = session.admit(connection, peer.client, hello.shared_memory and local)
+        admitting = session.admit(
+            connection,
+            peer.client,
+            shares_memory=hello.shared_memory and local,
+            mailbox=hello.mailbox and local,
+        )
         await asyncio.wait_for(admitting, _HELLO_SECONDS)
 
     async def _make(self, peer: Peer, hello: direct_pb2.MakeHello) -> direct_pb2.HelloResponse:

@@ -131,7 +131,12 @@ class SessionRecord:
         self.activity.answered(more=self._pending.give_back())
 
     async def admit(
-        self, connection: socket.socket, client: socket.socket, shares_memory: bool
+        self,
+        connection: socket.socket,
+        client: socket.socket,
+        *,
+        shares_memory: bool = False,
+        mailbox: bool = False,
     ) -> None:
         """Hands a client's connection over to the process, as its direct channel.
 
@@ -139,6 +144,7 @@ class SessionRecord:
             connection: The connection; the caller keeps ownership of this descriptor.
             client: The client's own socket: the connection itself, or the one that TLS runs over. Likewise.
             shares_memory: Whether the client reads large frames from shared memory.
+            mailbox: Whether it exchanges small frames in a mailbox.
 
         Raises:
             FaultError: The session has ended.
@@ -148,7 +154,7 @@ class SessionRecord:
         self.activity.touch()
         presence = Presence(client, connection)
         try:
-            self.process.admit(self._link, connection, shares_memory)
+            self.process.admit(self._link, connection, shares_memory, mailbox)
         except AdmitError:
             presence.close()
             raise await self.why_ended() from None

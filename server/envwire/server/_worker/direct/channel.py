@@ -11,9 +11,11 @@ import socket
 from collections.abc import Iterator
 
 from envwire.server._ipc.gathering import Buffer, send_some
+from envwire.server._worker.direct.mailbox import Boxes
 from envwire.server._worker.direct.shared_memory import SharedSlots
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import HEADER, HEADER_BYTES, Packet
+from envwire.wire.mailbox import BOX_BYTES
 
 _RECEIVE_BYTES = 65536
 #: As a plain number, which is converted sooner. The socket does not block either, but the front has it too.
@@ -38,17 +40,27 @@ class Channel:
         sock: The socket; the channel owns it.
         limit: Largest request, in bytes.
         shared: Memory for large replies; None for none.
+        boxes: Memory of a mailbox; None for none.
 
     Attributes:
         unsent: The part of the last reply that was not sent yet.
+        mailbox: The mailbox, if there is one.
     """
 
-    def __init__(self, sock: socket.socket, limit: int, shared: SharedSlots | None = None) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        limit: int,
+        shared: SharedSlots | None = None,
+        boxes: Boxes | None = None,
+    ) -> None:
         sock.setblocking(False)
         self._socket = sock
         self.unsent: list[Buffer] = []
         self._limit = limit
         self._shared = shared
+        self._boxes = boxes
+        self.mailbox = None if boxes is None else boxes.mailbox(self._send)
         self._buffer = bytearray()
         #: Length and header of the last request that came whole: the next one's, most probably.
         self._last = -1, b""
@@ -63,8 +75,12 @@ class Channel:
         Raises:
             ChannelError: The connection ended or broke the contract.
         """
+        mailbox = self.mailbox
         try:
-            data = self._socket.recv(_RECEIVE_BYTES, _AT_ONCE)
+            if mailbox is not None and mailbox.arrived():
+                data = mailbox.take()
+            else:
+                data = self._socket.recv(_RECEIVE_BYTES, _AT_ONCE)
         except BlockingIOError:
             return []
         except OSError as error:
@@ -75,7 +91,7 @@ class Channel:
             length, header = self._last
             if len(data) == length and data.startswith(header):
                 return [data[HEADER_BYTES:]]
-            if len(data) == self._end(data, 0):
+            if len(data) == self._end(data, 0) > HEADER_BYTES:
                 self._last = len(data), data[:HEADER_BYTES]
                 return [data[HEADER_BYTES:]]
         self._buffer += data
@@ -93,8 +109,10 @@ class Channel:
     def _cut(self) -> Iterator[bytes]:
         buffer, start = self._buffer, 0
         while (end := self._end(buffer, start)) <= len(buffer):
-            yield bytes(memoryview(buffer)[start + HEADER_BYTES : end])
+            request = bytes(memoryview(buffer)[start + HEADER_BYTES : end])
             start = end
+            if request or self.mailbox is None:  # else it only wakes this end
+                yield request
         del buffer[:start]
 
     def send(self, packet: Packet) -> None:
@@ -105,13 +123,18 @@ class Channel:
         """
         message, attachments = packet.message, packet.attachments
         if attachments is None or not attachments.length:
-            self._send(HEADER.pack(len(message), 0, 0) + message)
+            self._put(HEADER.pack(len(message), 0, 0) + message)
         elif self._shared is not None and (slot := self._shared.put(attachments)):
-            self._send(HEADER.pack(len(message), slot, attachments.length) + message)
+            self._put(HEADER.pack(len(message), slot, attachments.length) + message)
         else:
             head = HEADER.pack(len(message), 0, attachments.length) + message
             self.unsent = [head, *attachments.buffers]
             self.flush()
+
+    def _put(self, frame: bytes) -> None:
+        """Puts a frame into the mailbox, or sends it."""
+        if self.mailbox is None or not self.mailbox.put(frame):
+            self._send(frame)
 
     def _send(self, data: bytes) -> None:
         try:
@@ -157,12 +180,18 @@ class Channel:
         if self._shared is not None:
             welcome.shared_memory.CopyFrom(self._shared.layout)
             descriptors.append(self._shared.descriptor)
+        if self._boxes is not None:
+            welcome.mailbox.box_bytes = BOX_BYTES
+            descriptors.append(self._boxes.descriptor)
         message = direct_pb2.HelloResponse(welcome=welcome).SerializeToString()
         frame = HEADER.pack(len(message), 0, 0) + message
         try:
             socket.send_fds(self._socket, [frame], descriptors)
         except OSError as error:
             raise ChannelError(str(error)) from error
+        finally:
+            if self._boxes is not None:
+                self._boxes.close_descriptor()
 
     def close(self) -> None:
         """Closes the connection; the client keeps the shared memory for as long as it uses it."""

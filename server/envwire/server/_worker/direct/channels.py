@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 import time
 from collections.abc import Callable
 from functools import partial
 
 from envwire.server._worker.direct.channel import Channel, ChannelError
-from envwire.server._worker.direct.shared_memory import SharedSlots
 from envwire.server._worker.poller import Waiting
 from envwire.server._worker.sessions import ServedSession
 
@@ -36,14 +34,11 @@ class Channels:
         self._open: dict[ServedSession, Channel] = {}
         self._lingering: set[Channel] = set()
 
-    def open(
-        self, session: ServedSession, connection: socket.socket, shared: SharedSlots | None
-    ) -> None:
-        """Adds a connection, which replaces the session's current one."""
+    def open(self, session: ServedSession, channel: Channel) -> None:
+        """Adds a channel, which replaces the session's current one."""
         self.close(session)
-        channel = Channel(connection, self._limit, shared)
         self._open[session] = channel
-        self._waiting.watch(channel, partial(self._serve, session, channel))
+        self._watch(session, channel)
         try:
             channel.welcome(self._limit)
         except ChannelError:
@@ -86,6 +81,9 @@ class Channels:
         for channel in (*self._open.values(), *self._lingering):
             channel.close_copy()
 
+    def _watch(self, session: ServedSession, channel: Channel) -> None:
+        self._waiting.watch(channel, partial(self._serve, session, channel), channel.mailbox)
+
     def _serve(self, session: ServedSession, channel: Channel) -> None:
         try:
             self._serve_all(session, channel, channel.receive())
@@ -124,7 +122,7 @@ class Channels:
             elif channel.unsent:
                 self._wait_for_reader(session, channel, requests)
             else:
-                self._waiting.watch(channel, partial(self._serve, session, channel))
+                self._watch(session, channel)
                 self._serve_all(session, channel, requests)
         except ChannelError:
             self._lose(session, channel)

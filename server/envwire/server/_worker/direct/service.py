@@ -11,6 +11,7 @@ from envwire.server._ipc.frames import FrameSocket
 from envwire.server._session.states import State
 from envwire.server._worker.direct.channel import Channel, ChannelError, end_connection
 from envwire.server._worker.direct.channels import Channels
+from envwire.server._worker.direct.mailbox import new_boxes
 from envwire.server._worker.direct.shared_memory import share
 from envwire.server._worker.poller import Waiting
 from envwire.server._worker.replies import too_large, with_notice
@@ -51,12 +52,14 @@ class DirectService:
         self._limit, self._shared_memory = config.max_message_bytes, config.shared_memory
         self.channels = Channels(waiting, self._limit, self._serve)
 
-    def admit(self, number: int, shares: bool, connection: socket.socket) -> None:
+    def admit(self, number: int, shares: bool, mailbox: bool, connection: socket.socket) -> None:
         """Opens a direct channel to a session.
 
         Args:
             number: The session's number.
             shares: Whether its client reads large frames from shared memory.
+            mailbox: Whether its client exchanges small frames in a mailbox. It gets one if the process holds no other
+                session, so that the process need not look into many.
             connection: The connection that the front hands over.
         """
         served = self._sessions.by_number.get(number)
@@ -64,9 +67,9 @@ class DirectService:
             end_connection(connection)
             return
         space = served.session.hosted.env.observation_space
-        self.channels.open(
-            served, connection, share(self._shared_memory, space) if shares else None
-        )
+        shared = share(self._shared_memory, space) if shares else None
+        boxes = new_boxes() if mailbox and not self._sessions.packed else None
+        self.channels.open(served, Channel(connection, self._limit, shared, boxes))
 
     def _serve(self, served: ServedSession, channel: Channel, raw: bytes) -> None:
         session, row = served.session, served.row

@@ -22,6 +22,28 @@ _MAX_SLOTS = 8
 _FEWEST_SLOTS = 2
 
 
+def sealed_memory(name: str, size: int) -> tuple[int, mmap.mmap]:
+    """Allocates memory that can be shared, and returns its descriptor and the memory.
+
+    Args:
+        name: Its name in listings of a process's memory.
+        size: Bytes.
+
+    Raises:
+        OSError: There is not enough memory.
+    """
+    descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        # Allocates the pages now: writing to a page when no memory is left would kill the process.
+        os.posix_fallocate(descriptor, 0, size)
+        # Sealed, so that a client cannot shrink it.
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
+        return descriptor, mmap.mmap(descriptor, size)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
 class SharedSlots:
     """Slots of equal size in one memory file.
 
@@ -36,17 +58,7 @@ class SharedSlots:
     def __init__(self, slots: int, slot_bytes: int) -> None:
         page = mmap.PAGESIZE
         self.layout = direct_pb2.SharedMemory(slots=slots, slot_bytes=slot_bytes, first_slot=page)
-        self.descriptor = os.memfd_create("envwire-frames", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-        try:
-            size = page + slots * slot_bytes
-            # Allocates the pages now: writing to a page when no memory is left would kill the process.
-            os.posix_fallocate(self.descriptor, 0, size)
-            # Sealed, so that a client cannot shrink it.
-            fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _SEALS)
-            self._memory = mmap.mmap(self.descriptor, size)
-        except BaseException:
-            os.close(self.descriptor)
-            raise
+        self.descriptor, self._memory = sealed_memory("envwire-frames", page + slots * slot_bytes)
         self._view = memoryview(self._memory)
 
     def put(self, attachments: Attachments) -> int:

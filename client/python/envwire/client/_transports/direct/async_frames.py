@@ -41,6 +41,7 @@ class AsyncFrames:
         self._polling = False
         self._released = False
         self._loop.add_reader(self._descriptor, self._on_readable)
+        channel.sleep()
         channel.loop = self._loop
 
     async def exchange(self, request: bytes, timeout: float) -> Reply:
@@ -49,8 +50,7 @@ class AsyncFrames:
             self._deadline.start(timeout)
             self._reply.begin()
             frame = HEADER.pack(len(request), 0, 0) + request
-            sent = self._send(frame)
-            if sent < len(frame):
+            if not self.channel.put(frame) and (sent := self._send(frame)) < len(frame):
                 await self._send_rest(memoryview(frame)[sent:])
             # If it is polling, the last exchange's callback is still scheduled.
             if self._spin.begin() and not self._polling:

@@ -18,6 +18,7 @@ from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import RESPONSES
 from envwire.wire.frames import Reply
+from envwire.wire.mailbox import ORDERED
 
 _log = logging.getLogger("envwire.client")
 
@@ -67,7 +68,7 @@ class Dialer:
     def use(self, made: pb.MakeResponse) -> None:
         """Sets the addresses and the secret of a new session."""
         owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
-        hello = direct_pb2.HelloRequest(header=owner, shared_memory=True)
+        hello = direct_pb2.HelloRequest(header=owner, shared_memory=True, mailbox=ORDERED)
         self._hello = hello.SerializeToString()
         self.server = made.address or self._target
         self._addresses = list(self._usable(made.direct.addresses))

@@ -10,16 +10,19 @@ import os
 import socket
 import struct
 import weakref
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from google.protobuf.message import DecodeError
 
 from envwire.client._transports.direct.reply_reader import LEAST_LIMIT, SMALL_BYTES, ReplyReader
-from envwire.client._transports.direct.shared_memory import SharedFrames
+from envwire.client._transports.direct.shared_memory import SharedFrames, map_mailbox
 from envwire.client._transports.portability import POLLIN, after_fork_in_child, new_poll
 from envwire.v1 import direct_pb2
 from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.frames import HEADER, PREAMBLE, Reply
+from envwire.wire.mailbox import Mailbox
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -47,6 +50,7 @@ class Channel(ReplyReader):
         self._spin = AdaptiveSpin()
         self._poll = new_poll()
         self._poll.register(sock.fileno(), POLLIN)
+        self._look: Callable[[int], object] = self._poll.poll
         self.max_request_bytes = 0
         self.loop: AbstractEventLoop | None = None
         _channels.add(self)
@@ -70,8 +74,7 @@ class Channel(ReplyReader):
             response = direct_pb2.HelloResponse.FromString(reply.message)
             self.max_request_bytes = response.welcome.max_message_bytes
             self._limit = max(LEAST_LIMIT, self.max_request_bytes)
-            if descriptors and response.welcome.HasField("shared_memory"):
-                self._shared = SharedFrames(descriptors[0], response.welcome.shared_memory)
+            self._map(response.welcome, descriptors)
         except DecodeError as error:
             raise ConnectionResetError(f"not an answer to a hello: {error}") from error
         finally:
@@ -80,8 +83,17 @@ class Channel(ReplyReader):
         return response
 
     def _receive_welcome(self) -> tuple[bytes, list[int]]:
-        data, descriptors, _, _ = socket.recv_fds(self.connection, SMALL_BYTES, 1)
+        data, descriptors, _, _ = socket.recv_fds(self.connection, SMALL_BYTES, 2)
         return data, descriptors
+
+    def _map(self, welcome: direct_pb2.Welcome, descriptors: list[int]) -> None:
+        """Maps the memory that came with the welcome; none comes through a relay."""
+        coming = iter(descriptors)
+        if welcome.HasField("shared_memory") and (descriptor := next(coming, None)) is not None:
+            self._shared = SharedFrames(descriptor, welcome.shared_memory)
+        if welcome.HasField("mailbox") and (descriptor := next(coming, None)) is not None:
+            self._mailbox = map_mailbox(descriptor, welcome.mailbox, self.connection.sendall)
+            self._look = partial(_look, self._mailbox, self._poll.poll)
 
     def send(self, request: bytes, timeout: float) -> None:
         """Sends a request.
@@ -95,7 +107,13 @@ class Channel(ReplyReader):
         """
         if timeout != self._timeout:
             self._set_timeout(timeout)
-        self.connection.sendall(HEADER.pack(len(request), 0, 0) + request)
+        frame = HEADER.pack(len(request), 0, 0) + request
+        if not self.put(frame):
+            self.connection.sendall(frame)
+
+    def put(self, frame: bytes) -> bool:
+        """Puts a frame into the mailbox; returns False if it has to be sent on the socket."""
+        return self._mailbox is not None and self._mailbox.put(frame)
 
     def _set_timeout(self, timeout: float) -> None:
         # The kernel enforces the timeout: Python's would cost one more system call per message.
@@ -112,13 +130,20 @@ class Channel(ReplyReader):
             BlockingIOError: None arrived in time.
             OSError: The connection broke.
         """
-        slept = not self._spin.poll(self._poll.poll)
+        slept = not self._spin.poll(self._look)
+        if slept:
+            self.sleep()
         try:
             return self.read_reply()
         finally:
             if slept:
                 self._spin.woke()
             self.buffer = None
+
+    def sleep(self) -> None:
+        """Has the server send its replies on the socket."""
+        if self._mailbox is not None:
+            self._mailbox.sleep()
 
     def shut_down(self) -> None:
         """Shuts the connection down, which wakes a thread that waits for a reply; `close` would not wake it."""
@@ -145,7 +170,11 @@ class Channel(ReplyReader):
     def disconnect(self) -> None:
         """Closes the connection, whoever watches it."""
         self.connection.close()
-        self._shared = None
+        self._shared = self._mailbox = None
+
+
+def _look(mailbox: Mailbox, poll: Callable[[int], object], timeout: int) -> object:
+    return mailbox.look() or poll(timeout)
 
 
 class TimedChannel(Channel):

@@ -8,6 +8,7 @@ import numpy as np
 
 from envwire.client._transports.direct.shared_memory import SharedFrames
 from envwire.wire.frames import HEADER, HEADER_BYTES, Area, Reply
+from envwire.wire.mailbox import WAKE, Mailbox
 
 #: Small replies arrive in one piece: one call receives the header and everything after it.
 SMALL_BYTES = 4096
@@ -36,6 +37,7 @@ class ReplyReader:
         self.buffer: Area | None = None
         self._limit = LEAST_LIMIT
         self._shared: SharedFrames | None = None
+        self._mailbox: Mailbox | None = None
         #: Length and header of the last reply that came whole and without attachments: the next one's, most probably.
         #: One value, so that an interrupt leaves it whole.
         self._last = -1, b""
@@ -60,18 +62,22 @@ class ReplyReader:
             BlockingIOError: The reply is not complete, or did not arrive in time.
             OSError: The connection broke, or the data is not a reply.
         """
-        reply = None
+        reply, mailbox = None, self._mailbox
         while reply is None:
             if self._rest:
                 reply = self._read_rest(flags or self._rest_flags)
+                continue
+            if mailbox is not None and mailbox.arrived():
+                data = mailbox.take()
             elif self._expected and not self._early:
                 reply = self._read_expected(flags)
+                continue
             else:
                 data = self.connection.recv(SMALL_BYTES, flags)
-                length, header = self._last
-                if len(data) == length and data.startswith(header) and not self._early:
-                    return Reply(data[HEADER_BYTES:])
-                reply = self._parse(data)
+            length, header = self._last
+            if len(data) == length and data.startswith(header) and not self._early:
+                return Reply(data[HEADER_BYTES:])
+            reply = self._parse(data)
         return reply
 
     def _parse(self, data: bytes) -> Reply | None:
@@ -83,6 +89,8 @@ class ReplyReader:
         if len(data) < HEADER_BYTES:
             self._early = data
             return None
+        if self._mailbox is not None and data.startswith(WAKE):
+            return self._parse(data[HEADER_BYTES:]) if len(data) > HEADER_BYTES else None
         length, slot, attached = HEADER.unpack_from(data)
         end = HEADER_BYTES + length
         following = 0 if slot else attached

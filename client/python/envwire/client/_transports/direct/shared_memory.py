@@ -6,11 +6,13 @@ import ctypes
 import mmap
 import os
 import weakref
+from collections.abc import Callable
 
 import numpy as np
 
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import Area
+from envwire.wire.mailbox import LEAST_BOX_BYTES, Mailbox
 
 
 class SharedFrames:
@@ -56,3 +58,25 @@ class SharedFrames:
         # A forked child has copies of the arrays; the parent still reads the slot.
         if os.getpid() == self._pid:
             self._memory[slot] = 0
+
+
+def map_mailbox(
+    descriptor: int, mailbox: direct_pb2.Mailbox, wake: Callable[[bytes], object]
+) -> Mailbox:
+    """Returns the client's end of a mailbox.
+
+    Args:
+        descriptor: File descriptor of the memory, which the caller closes.
+        mailbox: How the memory is divided.
+        wake: See `Mailbox`.
+
+    Raises:
+        OSError: The memory is smaller than the server says.
+    """
+    if mailbox.box_bytes < LEAST_BOX_BYTES:
+        raise OSError(f"a mailbox with boxes of {mailbox.box_bytes} bytes")
+    try:
+        memory = mmap.mmap(descriptor, 2 * mailbox.box_bytes)
+    except (ValueError, OverflowError) as error:
+        raise OSError(f"a mailbox of the wrong size: {error}") from error
+    return Mailbox(memory, mailbox.box_bytes, wake, server=False)
