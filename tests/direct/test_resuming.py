@@ -24,6 +24,7 @@ from envwire.client import (
 )
 from envwire.server import Server
 from envwire.testing.equality import identical
+from envwire.wire.mailbox import ORDERED
 from tests.direct.detour import through
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.relay import Cut, How, Relay
@@ -79,7 +80,7 @@ def expected(steps: int, **kwargs: Any) -> list[Any]:
 
 
 #: Bytes of the preamble and the hello, and of the welcome.
-UP, DOWN = 8 + 16 + 56, 16 + 10
+UP, DOWN = 8 + 16 + 56 + 2 * ORDERED, 16 + 10
 SHAPES = {"small": (4,), "large": (20, 1000)}
 PLACES = {
     "hello": [(True, after) for after in (0, 7, 8, 23, UP - 1)],

@@ -38,6 +38,7 @@ class Hosted:
 
     def __init__(self) -> None:
         self.shares: list[bool] = []
+        self.mailboxes: list[bool] = []
         self.left: list[bytes] = []
 
     def find(self, session_id: str, secret: bytes) -> Hosted:
@@ -48,10 +49,16 @@ class Hosted:
         return self
 
     async def admit(
-        self, connection: socket.socket, client: socket.socket, shares_memory: bool
+        self,
+        connection: socket.socket,
+        client: socket.socket,
+        *,
+        shares_memory: bool,
+        mailbox: bool,
     ) -> None:
         assert client is connection, "without TLS"
         self.shares.append(shares_memory)
+        self.mailboxes.append(mailbox)
         with contextlib.suppress(BlockingIOError):
             self.left.append(connection.recv(100))
         await asyncio.get_running_loop().sock_sendall(connection, b"hi")

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from envwire.client._errors.connections import refused
 from envwire.client._transports.direct.connecting import UNIX, connect
-from envwire.client._transports.direct.direct_channel import Channel
+from envwire.client._transports.direct.direct_channel import Channel, open_channels
 from envwire.client._transports.portability import ABSTRACT_NAMES
 from envwire.client._transports.targets import addresses, is_local
 from envwire.client.credentials import Credentials
@@ -24,6 +24,9 @@ _log = logging.getLogger("envwire.client")
 
 #: Bounds the delay that a firewall which drops packets costs; a server that listens answers within milliseconds.
 _DIAL_SECONDS = 3.0
+#: A program with this many channels opens further ones without mailboxes: its waits are long, so nothing spins, and
+#: each mailbox would hold one more descriptor.
+_MOST_MAILBOXES = 64
 #: For each transport name, whether Unix sockets (True) and TCP ports (False) are tried.
 KINDS = {"direct": (True, False), "direct-unix": (True,), "direct-tcp": (False,)}
 
@@ -68,7 +71,8 @@ class Dialer:
     def use(self, made: pb.MakeResponse) -> None:
         """Sets the addresses and the secret of a new session."""
         owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
-        hello = direct_pb2.HelloRequest(header=owner, shared_memory=True, mailbox=ORDERED)
+        mailbox = ORDERED and open_channels() < _MOST_MAILBOXES
+        hello = direct_pb2.HelloRequest(header=owner, shared_memory=True, mailbox=mailbox)
         self._hello = hello.SerializeToString()
         self.server = made.address or self._target
         self._addresses = list(self._usable(made.direct.addresses))

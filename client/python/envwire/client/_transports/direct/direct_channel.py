@@ -173,6 +173,11 @@ class Channel(ReplyReader):
         self._shared = self._mailbox = None
 
 
+def open_channels() -> int:
+    """Returns how many channels this process has."""
+    return len(_channels)
+
+
 def _look(mailbox: Mailbox, poll: Callable[[int], object], timeout: int) -> object:
     return mailbox.look() or poll(timeout)
 

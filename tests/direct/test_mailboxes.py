@@ -1,0 +1,201 @@
+"""Mailboxes of real servers: the same bits, nothing lost when either end dies, and nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import envwire.envs as gym
+from envwire.client import RemoteEnv, RemoteVectorEnv, SessionLostError, aio
+from envwire.server import Server
+from envwire.testing.equality import identical
+from envwire.wire import mailbox
+from envwire.wire.mailbox import BOX_BYTES, ORDERED, Mailbox
+from tests.direct.conftest import SETTINGS
+from tests.direct.hosted_frames import FRAMES
+from tests.direct.test_resuming import play
+from tests.faults.scene import alive, eventually
+
+pytestmark = pytest.mark.skipif(not ORDERED, reason="no mailboxes on this machine")
+NAME = "memfd:envwire-mailbox"
+
+
+@pytest.fixture
+def put(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The lengths of the requests that went through a mailbox."""
+    lengths: list[int] = []
+    put = Mailbox.put
+
+    def counted(box: Mailbox, frame: bytes) -> bool:
+        goes = put(box, frame)
+        if goes:
+            lengths.append(len(frame))
+        return goes
+
+    monkeypatch.setattr(Mailbox, "put", counted)
+    return lengths
+
+
+def mapped(pid: int | str = "self") -> int:
+    """Returns how many mailboxes a process has mapped."""
+    gc.collect()
+    return Path(f"/proc/{pid}/maps").read_text().count(NAME)
+
+
+def opened(pid: int) -> int:
+    """Returns how many descriptors of mailboxes a process has."""
+    names: list[str] = []
+    for file in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            names.append(os.readlink(file))
+    return sum(NAME in name for name in names)
+
+
+def test_steps_go_through_the_mailbox(direct: Server, put: list[int]) -> None:
+    with RemoteEnv(direct.target, FRAMES) as env, gym.make(FRAMES) as local:
+        assert identical(play(env, 500), play(local, 500))
+    assert len(put) > 400
+
+
+@pytest.mark.parametrize("shape", [(4,), (20, 40), (20, 1000), (300, 400)], ids=str)
+def test_an_episode_is_the_same_bit_for_bit(direct: Server, shape: tuple[int, ...]) -> None:
+    with RemoteEnv(direct.target, FRAMES, shape=shape) as env, gym.make(FRAMES, shape=shape) as own:
+        assert identical(play(env, 100), play(own, 100))
+
+
+def test_there_is_none_over_tcp(direct: Server, put: list[int]) -> None:
+    before = mapped()
+    with RemoteEnv(direct.target, FRAMES, transport="direct-tcp") as env:
+        play(env, 20)
+        assert mapped() == before
+    assert put == []
+
+
+def test_there_is_none_for_sessions_that_share_a_process(put: list[int]) -> None:
+    with (
+        Server(["direct/*"], sessions_per_process=2, **SETTINGS) as server,
+        RemoteEnv(server.target, FRAMES) as env,
+    ):
+        play(env, 20)
+    assert put == []
+
+
+def test_an_end_without_one_uses_the_socket(
+    direct: Server, put: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relay between Unix sockets passes the welcome on, but no descriptor."""
+    received = socket.recv_fds
+
+    def bare(*args: Any) -> Any:
+        data, descriptors, flags, address = received(*args)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return data, [], flags, address
+
+    monkeypatch.setattr(socket, "recv_fds", bare)
+    with RemoteEnv(direct.target, FRAMES) as env, gym.make(FRAMES) as local:
+        assert identical(play(env, 50), play(local, 50))
+    assert put == []
+
+
+def test_asyncio_clients_get_replies_on_the_socket(direct: Server) -> None:
+    async def steps() -> list[Any]:
+        async with aio.RemoteEnv(direct.target, FRAMES) as env:
+            observation, _ = await env.reset(seed=5)
+            return [observation, *[await env.step(step % 4) for step in range(20)]]
+
+    with gym.make(FRAMES) as local:
+        assert identical(asyncio.run(steps()), play(local, 20))
+
+
+def test_a_vector_has_one_for_each_shard(direct: Server, put: list[int]) -> None:
+    before = mapped()
+    with contextlib.closing(RemoteVectorEnv([direct.target] * 2, FRAMES, num_envs=4)) as envs:
+        envs.reset(seed=1)
+        assert mapped() == before + 2
+        for _ in range(50):
+            envs.step(np.array([0, 1, 0, 1]))
+    assert mapped() == before
+    assert put
+
+
+def test_a_program_with_many_channels_asks_for_no_more(
+    direct: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from envwire.client._transports.direct import dialing
+
+    before = mapped()
+    monkeypatch.setattr(dialing, "_MOST_MAILBOXES", 1)
+    with RemoteEnv(direct.target, FRAMES), RemoteEnv(direct.target, FRAMES) as second:
+        play(second, 5)
+        assert mapped() <= before + 1
+
+
+@pytest.fixture
+def hosted(direct: Server) -> Iterator[Any]:
+    env = RemoteEnv(direct.target, FRAMES, shape=(4,), on_lost="raise")
+    yield env
+    env.close()
+
+
+def test_a_killed_process_is_noticed_while_the_client_looks(hosted: Any) -> None:
+    pid = hosted.reset()[1]["pid"]
+    for _ in range(20):
+        hosted.step(0)
+    os.kill(pid, signal.SIGKILL)
+    with pytest.raises(SessionLostError):
+        hosted.step(0)
+
+
+def test_nothing_is_left_behind(direct: Server) -> None:
+    before = mapped()
+    env = RemoteEnv(direct.target, FRAMES, shape=(4,))
+    pid = env.reset()[1]["pid"]
+    assert mapped() == before + 1
+    assert mapped(pid) == 1
+    assert opened(pid) == opened(os.getpid()) == 1, "Python's mmap keeps a copy"
+    env.close()
+    assert mapped() == before
+    assert eventually(lambda: not alive(pid))
+
+
+@pytest.mark.parametrize("box_bytes", [0, 1, 63, BOX_BYTES + 1, 2**32 - 1])
+def test_a_mailbox_that_is_not_as_large_as_the_server_says_is_refused(
+    direct: Server, box_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Then the next address is tried."""
+    from envwire.client._transports.direct import direct_channel
+    from envwire.v1 import direct_pb2
+
+    mapping = direct_channel.map_mailbox
+
+    def lied(descriptor: int, _: direct_pb2.Mailbox, wake: Any) -> Mailbox:
+        return mapping(descriptor, direct_pb2.Mailbox(box_bytes=box_bytes), wake)
+
+    monkeypatch.setattr(direct_channel, "map_mailbox", lied)
+    with RemoteEnv(direct.target, FRAMES) as env:
+        play(env, 5)
+
+
+def test_machines_that_reorder_stores_ask_for_none(
+    direct: Server, put: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from envwire.client._transports.direct import dialing
+
+    monkeypatch.setattr(dialing, "ORDERED", False)
+    before = mapped()
+    with RemoteEnv(direct.target, FRAMES) as env:
+        play(env, 20)
+        assert mapped() == before
+    assert put == []
+    assert mailbox.ORDERED
