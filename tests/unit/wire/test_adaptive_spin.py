@@ -31,7 +31,7 @@ def looks(spin: AdaptiveSpin, ready_at: int = 1000) -> tuple[int, list[str]]:
         return ["reply"] if seen == ready_at else []
 
     found = spin.poll(poll)
-    return seen, found
+    return seen, found or []
 
 
 def test_the_first_wait_and_those_after_a_long_one_sleep_at_once() -> None:
