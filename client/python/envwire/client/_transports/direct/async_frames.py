@@ -49,13 +49,10 @@ class AsyncFrames:
         try:
             self._deadline.start(timeout)
             self._reply.begin()
+            self._begin_polling()
             frame = HEADER.pack(len(request), 0, 0) + request
             if not self.channel.put(frame) and (sent := self._send(frame)) < len(frame):
                 await self._send_rest(memoryview(frame)[sent:])
-            # If it is polling, the last exchange's callback is still scheduled.
-            if self._spin.begin() and not self._polling:
-                self._polling = True
-                self._loop.call_soon(self._poll)
             return await self._reply
         except BaseException as error:
             if self._released:  # another exchange or thread may use the channel by now
@@ -82,15 +79,30 @@ class AsyncFrames:
                 self._loop.remove_writer(self._descriptor)
             data = data[self._send(data) :]
 
+    def _begin_polling(self) -> None:
+        if not self._spin.begin():
+            self.channel.sleep()
+        elif not self._polling:  # else the last exchange's callback is still scheduled
+            self._polling = True
+            self._loop.call_soon(self._poll)
+
     def _poll(self) -> None:
         """Keeps the loop polling for a moment instead of sleeping (see `AdaptiveSpin`), while other callbacks run."""
-        self._polling = self._reply.waiting and self._spin.goes_on()
-        if self._polling:
+        self._polling = False
+        if not self._reply.waiting:
+            return
+        if self.channel.look():
+            self._on_readable()
+        elif self._spin.goes_on():
+            self._polling = True
             self._loop.call_soon(self._poll)
+        elif self.channel.sleep():
+            self._on_readable()
 
     def _on_readable(self) -> None:
         if not self._reply.waiting:
-            self._fail(ConnectionResetError("the server sent a reply without a request"))
+            if not self.channel.skip_wake():
+                self._fail(ConnectionResetError("the server sent a reply without a request"))
             return
         try:
             reply = self.channel.read_reply(socket.MSG_DONTWAIT)

@@ -21,8 +21,8 @@ from envwire.client._transports.direct.shared_memory import SharedFrames, map_ma
 from envwire.client._transports.portability import POLLIN, after_fork_in_child, new_poll
 from envwire.v1 import direct_pb2
 from envwire.wire.adaptive_spin import AdaptiveSpin
-from envwire.wire.frames import HEADER, PREAMBLE, Reply
-from envwire.wire.mailbox import Mailbox
+from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Reply
+from envwire.wire.mailbox import WAKE, Mailbox
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -131,8 +131,6 @@ class Channel(ReplyReader):
             OSError: The connection broke.
         """
         slept = not self._spin.poll(self._look)
-        if slept:
-            self.sleep()
         try:
             return self.read_reply()
         finally:
@@ -140,10 +138,23 @@ class Channel(ReplyReader):
                 self._spin.woke()
             self.buffer = None
 
-    def sleep(self) -> None:
-        """Has the server send its replies on the socket."""
-        if self._mailbox is not None:
-            self._mailbox.sleep()
+    def look(self) -> bool:
+        """Returns whether a frame is in the mailbox (see `Mailbox.look`)."""
+        return self._mailbox is not None and self._mailbox.look()
+
+    def sleep(self) -> bool:
+        """Has the server send its replies on the socket; returns whether one is in the mailbox."""
+        return self._mailbox is not None and self._mailbox.sleep()
+
+    def skip_wake(self) -> bool:
+        """Receives what arrived while no reply is awaited; returns whether it is only a wake that came late."""
+        try:
+            data = self.connection.recv(HEADER_BYTES, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return data == WAKE and self._mailbox is not None
 
     def shut_down(self) -> None:
         """Shuts the connection down, which wakes a thread that waits for a reply; `close` would not wake it."""

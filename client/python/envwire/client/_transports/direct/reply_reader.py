@@ -67,7 +67,7 @@ class ReplyReader:
             if self._rest:
                 reply = self._read_rest(flags or self._rest_flags)
                 continue
-            if mailbox is not None and mailbox.arrived():
+            if mailbox is not None and (mailbox.arrived() or mailbox.sleep()):
                 data = mailbox.take()
             elif self._expected and not self._early:
                 reply = self._read_expected(flags)

@@ -1,0 +1,160 @@
+"""A channel with a mailbox: replies are found wherever they come, and nobody sleeps beside one."""
+
+from __future__ import annotations
+
+import asyncio
+import mmap
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from envwire.client._transports.direct import direct_channel
+from envwire.client._transports.direct.async_frames import AsyncFrames
+from envwire.client._transports.direct.direct_channel import Channel
+from envwire.v1 import direct_pb2
+from envwire.wire.adaptive_spin import AdaptiveSpin
+from envwire.wire.frames import HEADER
+from envwire.wire.mailbox import BOX_BYTES, WAKE, Mailbox
+
+REPLY = HEADER.pack(2, 0, 0) + b"ok"
+
+
+class Server:
+    """The server's end of a channel with a mailbox."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        ours, self.socket = socket.socketpair()
+        memory = mmap.mmap(-1, 2 * BOX_BYTES)
+        Mailbox.prepare(memory, BOX_BYTES)
+        self.mailbox = Mailbox(memory, BOX_BYTES, self.socket.sendall, server=True)
+        self.channel = Channel(ours)
+        client = Mailbox(memory, BOX_BYTES, ours.sendall, server=False)
+        monkeypatch.setattr(direct_channel, "map_mailbox", lambda *_: client)
+        welcome = direct_pb2.Welcome(mailbox=direct_pb2.Mailbox(box_bytes=BOX_BYTES))
+        self.channel._map(welcome, [0])
+
+    def reply(self) -> bool:
+        """Sends a reply; returns whether it went into the box."""
+        put = self.mailbox.put(REPLY)
+        if not put:
+            self.socket.sendall(REPLY)
+        return put
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    made = Server(monkeypatch)
+    yield made
+    made.channel.close()
+    made.socket.close()
+
+
+class Before:
+    """A socket that calls a function before each `recv`, with the number of the call."""
+
+    def __init__(self, sock: Any, receiving: Callable[[int], object]) -> None:
+        self._socket, self._receiving, self._calls = sock, receiving, 0
+
+    def recv(self, *args: Any) -> bytes:
+        self._calls += 1
+        self._receiving(self._calls)
+        return bytes(self._socket.recv(*args))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._socket, name)
+
+
+def test_a_reader_whom_a_late_wake_reached_does_not_sleep_beside_its_reply(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AdaptiveSpin, "begin", lambda _: True)
+    channel, replies = server.channel, list[bool]()
+
+    def receiving(call: int) -> None:
+        if call == 2:  # the wake was read
+            replies.append(server.reply())
+
+    channel.connection = Before(channel.connection, receiving)  # type: ignore[assignment]
+    channel.send(b"step", 1.0)
+    server.socket.sendall(WAKE)
+    assert channel.receive().message == b"ok"
+    assert replies == [False]
+
+
+@pytest.mark.parametrize("wakes", [0, 1, 3])
+def test_replies_come_by_either_way_whatever_wakes_come(
+    server: Server, wakes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AdaptiveSpin, "begin", lambda _: True)
+    for count in range(20):
+        server.channel.send(b"step", 1.0)
+        server.socket.sendall(WAKE * wakes)
+        awake = count % 3 > 0
+        server.channel.look() if awake else server.channel.sleep()
+        assert server.reply() is awake
+        assert server.channel.receive().message == b"ok"
+
+
+def test_a_loop_that_sleeps_gets_its_replies_on_the_socket(server: Server) -> None:
+    async def drive() -> list[bool]:
+        frames = AsyncFrames(server.channel, lambda error, _: error)
+        ways = list[bool]()
+        for _ in range(5):
+            reply = asyncio.ensure_future(frames.exchange(b"step", 5.0))
+            await asyncio.sleep(0)
+            ways.append(server.reply())
+            assert (await reply).message == b"ok"
+        frames.release()
+        return ways
+
+    server.channel.look()  # a thread left it awake
+    assert not asyncio.run(drive())[0]
+
+
+def test_a_loop_that_polls_finds_its_replies_in_the_box(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AdaptiveSpin, "begin", lambda _: True)
+    monkeypatch.setattr(AdaptiveSpin, "goes_on", lambda _: True)
+
+    async def drive() -> list[bool]:
+        frames = AsyncFrames(server.channel, lambda error, _: error)
+        ways = list[bool]()
+        for _ in range(5):
+            reply = asyncio.ensure_future(frames.exchange(b"step", 5.0))
+            for _ in range(3):
+                await asyncio.sleep(0)
+            ways.append(server.reply())
+            assert (await reply).message == b"ok"
+        frames.release()
+        return ways
+
+    assert asyncio.run(drive()) == [True] * 5
+
+
+def test_a_wake_that_comes_when_no_reply_is_awaited_is_none(server: Server) -> None:
+    async def drive() -> None:
+        frames = AsyncFrames(server.channel, lambda error, _: error)
+        for _ in range(3):
+            server.socket.sendall(WAKE)
+            await asyncio.sleep(0.01)
+            reply = asyncio.ensure_future(frames.exchange(b"step", 5.0))
+            await asyncio.sleep(0)
+            server.reply()
+            assert (await reply).message == b"ok"
+        frames.release()
+
+    asyncio.run(drive())
+
+
+def test_a_reply_that_nobody_awaits_ends_the_channel(server: Server) -> None:
+    async def drive() -> None:
+        frames = AsyncFrames(server.channel, lambda error, _: error)
+        server.socket.sendall(REPLY)
+        await asyncio.sleep(0.01)
+        with pytest.raises(OSError, match=r"."):
+            await frames.exchange(b"step", 5.0)
+
+    asyncio.run(drive())
