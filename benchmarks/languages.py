@@ -13,15 +13,19 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from unittest.mock import patch
 
 from benchmarks.still import ENV_ID as STILL
 from envwire.client import RemoteEnv
+from envwire.client._transports.direct import dialing
 from envwire.server import Server
 
 ROUNDS, STEPS = 7, 3_000
 CLIENT = Path(__file__).parents[1] / "client"
 CPP = CLIENT / "cpp" / "build" / "benchmarks"
 CARTPOLE = "CartPole-v1"
+#: What libraries without mailboxes compare with: Node.js cannot map memory.
+SOCKET = "Python over a socket"
 Take = Callable[[], float]
 
 
@@ -67,15 +71,19 @@ class Programs:
         process = self.start(*command)
         return lambda: program_step(process)
 
-    def python(self, target: str, env_id: str) -> Take:
-        """Takes steps here."""
-        env = self._stack.enter_context(RemoteEnv(target, env_id, transport="direct"))
+    def python(self, target: str, env_id: str, *, mailbox: bool = True) -> Take:
+        """Takes steps here, with a mailbox or without."""
+        with patch.object(dialing, "ORDERED", mailbox):
+            env = self._stack.enter_context(RemoteEnv(target, env_id, transport="direct"))
         return lambda: python_step(env)
 
 
 def takers(programs: Programs, target: str, env_id: str) -> dict[str, Take]:
     """Returns what takes steps, by name: those that are built."""
-    found = {"Python": programs.python(target, env_id)}
+    found = {
+        "Python": programs.python(target, env_id),
+        SOCKET: programs.python(target, env_id, mailbox=False),
+    }
     typescript = CLIENT / "typescript/build/benchmarks/step.js"
     if typescript.exists():
         found["TypeScript"] = programs.steps("node", str(typescript), target, env_id)
@@ -105,7 +113,7 @@ def ratio(each: list[float], other: list[float]) -> str:
 
 
 def main() -> None:
-    """Prints the median and the range of each, and the median of the ratios to Python's and to the bare socket's."""
+    """Prints the median and the range of each, and the medians of its ratios to Python and to the bare socket."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
         "--still", action="store_true", help="step an environment that does nothing"
@@ -113,7 +121,7 @@ def main() -> None:
     figures = measure(STILL if parser.parse_args().still else CARTPOLE)
     for name, each in figures.items():
         line = f"{name:24} {statistics.median(each):6.1f} us ({min(each):.1f} to {max(each):.1f})"
-        line += f", {ratio(each, figures['Python'])} of Python"
+        line += f", {ratio(each, figures['Python'])} of Python, {ratio(each, figures[SOCKET])} over a socket"
         if raw := figures.get("raw TCP"):
             line += f", {ratio(each, raw)} of raw TCP"
         print(line)
