@@ -37,10 +37,11 @@ class AdaptiveSpin:
         alone: Whether there is only one processor, which the peer needs; by default detected.
 
     Attributes:
+        short: Whether the last wait was short, so that the next one begins by polling.
         begun: When the current wait began, by the clock.
     """
 
-    __slots__ = ("_alone", "_clock", "_short", "begun")
+    __slots__ = ("_alone", "_clock", "begun", "short")
 
     def __init__(
         self, clock: Callable[[], float] = time.perf_counter, alone: bool | None = None
@@ -48,7 +49,7 @@ class AdaptiveSpin:
         self._clock = clock
         self._alone = _processors() == 1 if alone is None else alone
         self.begun = 0.0
-        self._short = False
+        self.short = False
 
     def poll(self, poll: Callable[[int], _T]) -> _T | None:
         """Begins a wait: polls for a moment if the last one was short, and returns what is ready, None for nothing.
@@ -66,7 +67,7 @@ class AdaptiveSpin:
     def begin(self) -> bool:
         """Begins a wait; returns whether to poll for as long as `goes_on` returns True."""
         self.begun = self._clock()
-        return self._short
+        return self.short
 
     def goes_on(self) -> bool:
         """Yields the processor; returns whether to poll once more."""
@@ -75,4 +76,4 @@ class AdaptiveSpin:
 
     def woke(self) -> None:
         """Ends a wait for which `poll` returned nothing; one for which it did was short."""
-        self._short = not self._alone and self._clock() - self.begun < _MOMENT
+        self.short = not self._alone and self._clock() - self.begun < _MOMENT

@@ -44,10 +44,12 @@ class Mailbox:
         box_bytes: Bytes of each.
         wake: Sends `WAKE` on the socket; called when the peer fell asleep while a frame was put into its box.
         server: Whether this is the server's end.
+
+    Attributes:
+        asleep: Whether the peer sends its frames on the socket.
     """
 
     __slots__ = (
-        "_asleep",
         "_length",
         "_memory",
         "_most",
@@ -56,6 +58,7 @@ class Mailbox:
         "_taken",
         "_theirs",
         "_wake",
+        "asleep",
     )
 
     def __init__(
@@ -66,7 +69,7 @@ class Mailbox:
         self._wake = wake
         self._ours, self._theirs = (0, box_bytes) if server else (box_bytes, 0)
         self._put = self._taken = 0
-        self._asleep = True
+        self.asleep = True
         #: Length of the last frame, which the next one probably has too.
         self._length = HEADER_BYTES
 
@@ -91,15 +94,15 @@ class Mailbox:
 
     def look(self) -> bool:
         """Returns whether a frame has come. From now on the peer puts its frames into the box, until `sleep`."""
-        if self._asleep:
-            self._asleep = False
+        if self.asleep:
+            self.asleep = False
             self._memory[self._ours + _ASLEEP] = 0
         return self._memory[self._ours] != self._taken
 
     def sleep(self) -> bool:
         """Has the peer send its frames on the socket from now on; returns whether one has come before."""
-        if not self._asleep:
-            self._asleep = True
+        if not self.asleep:
+            self.asleep = True
             self._memory[self._ours + _ASLEEP] = 1
             with _barrier:  # visible before the last look
                 pass

@@ -82,7 +82,9 @@ class AsyncFrames:
     def _begin_polling(self) -> None:
         if not self._spin.begin():
             self.channel.sleep()
-        elif not self._polling:  # else the last exchange's callback is still scheduled
+            return
+        self.channel.look()  # now, since the reply may come before the loop looks
+        if not self._polling:  # else the last exchange's callback is still scheduled
             self._polling = True
             self._loop.call_soon(self._poll)
 

@@ -107,8 +107,10 @@ class Channel(ReplyReader):
         """
         if timeout != self._timeout:
             self._set_timeout(timeout)
-        frame = HEADER.pack(len(request), 0, 0) + request
-        if not self.put(frame):
+        mailbox, frame = self._mailbox, HEADER.pack(len(request), 0, 0) + request
+        if mailbox is not None and mailbox.asleep and self._spin.short:
+            mailbox.look()  # now, since the reply may come before the first look of the wait
+        if mailbox is None or not mailbox.put(frame):
             self.connection.sendall(frame)
 
     def put(self, frame: bytes) -> bool:
