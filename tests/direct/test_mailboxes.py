@@ -20,11 +20,12 @@ from envwire.client import RemoteEnv, RemoteVectorEnv, SessionLostError, aio
 from envwire.server import Server
 from envwire.testing.equality import identical
 from envwire.wire import mailbox
+from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.mailbox import BOX_BYTES, ORDERED, Mailbox
 from tests.direct.conftest import SETTINGS
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.test_resuming import play
-from tests.faults.scene import alive, eventually
+from tests.faults.scene import active, alive, eventually
 
 pytestmark = pytest.mark.skipif(not ORDERED, reason="no mailboxes on this machine")
 NAME = "memfd:envwire-mailbox"
@@ -132,6 +133,35 @@ def test_a_vector_has_mailboxes(direct: Server) -> None:
             envs.step(np.array([0, 1, 0, 1]))
         assert mapped() > before
     assert mapped() == before
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has this process look into the box first, however long its last wait was."""
+    monkeypatch.setattr(AdaptiveSpin, "short", property(lambda _: True, lambda *_: None))
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_vector_receives_what_came_while_it_was_awake(direct: Server) -> None:
+    envs = RemoteVectorEnv(direct.target, FRAMES, num_envs=4, sessions=4, batch_size=2)
+    with contextlib.closing(envs):
+        envs.reset_async(seed=1)
+        for _ in range(100):
+            batch = envs.recv()[-1]["env_id"]
+            envs.send(np.zeros(2, int), batch)
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_dropped_environment_is_closed_although_its_reply_is_in_the_box(direct: Server) -> None:
+    before = active(direct.target)
+    env = RemoteVectorEnv(direct.target, FRAMES, num_envs=1, lease=600.0)
+    env.reset()
+    for _ in range(10):
+        env.step([0])
+    env.step_async([0])
+    del env
+    gc.collect()
+    assert eventually(lambda: active(direct.target) == before, 20.0)
 
 
 def test_a_program_with_many_channels_asks_for_no_more(

@@ -26,7 +26,7 @@ from envwire.client._session.repeating import (
 from envwire.client._session.requests import GET_STATS, RENEW_LEASE
 from envwire.client._session.states import State
 from envwire.client._transports.portability import POLLIN, new_poll
-from envwire.client._transports.transport import InPlace, Transport
+from envwire.client._transports.transport import ARRIVED, InPlace, Transport
 from envwire.client.errors import RemoteError, ServerUnavailableError
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Area, Reply
@@ -188,7 +188,7 @@ class BlockingDriver:
         return reply
 
     def fileno(self) -> int:
-        """Returns a descriptor that is readable once `finish` need not wait; -1 if only `finish` can tell."""
+        """Returns what to poll for the reply (see `Transport.fileno`); -1 if `finish` has to connect again."""
         return -1 if self._failure is not None else self.transport.fileno()
 
     def offer(self, buffer: Area) -> None:
@@ -245,7 +245,7 @@ class BlockingDriver:
         if timeout is None or not self.session.pending or self.session.in_doubt:
             return True
         if (descriptor := self.fileno()) < 0:
-            return False
+            return descriptor == ARRIVED
         poll = new_poll()
         poll.register(descriptor, POLLIN)
         return bool(poll.poll(timeout * 1000))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from envwire.client.credentials import Credentials
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Area, Reply
+
+#: Instead of a descriptor: there is nothing to wait for.
+ARRIVED: Final = -2
 
 
 @runtime_checkable
@@ -50,7 +53,10 @@ class Transport(Protocol):
         ...
 
     def fileno(self) -> int:
-        """Returns a descriptor that is readable once a reply has arrived; -1 if only `receive` can tell."""
+        """Returns a descriptor that is readable once a reply has arrived.
+
+        It is `ARRIVED` if one has arrived already, and -1 if only `receive` can tell.
+        """
         ...
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:

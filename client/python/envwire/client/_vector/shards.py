@@ -76,7 +76,7 @@ class Shard(BaseShard[SessionHandle]):
             driver.offer(buffer)
 
     def fileno(self) -> int:
-        """Returns a descriptor that is readable once `finish` need not wait; -1 if only `finish` can tell."""
+        """Returns a descriptor that is readable once `finish` need not wait; if negative, there is nothing to poll."""
         driver = self.handle.driver
         return -1 if driver is None or self._failure else driver.fileno()
 

@@ -12,11 +12,15 @@ import pytest
 
 from envwire.client._transports.direct import direct_channel
 from envwire.client._transports.direct.async_frames import AsyncFrames
+from envwire.client._transports.direct.direct import DirectTransport
 from envwire.client._transports.direct.direct_channel import Channel
+from envwire.client._transports.transport import ARRIVED
+from envwire.client.credentials import Credentials
 from envwire.v1 import direct_pb2
 from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.frames import HEADER
 from envwire.wire.mailbox import BOX_BYTES, WAKE, Mailbox
+from tests.unit.client.transports.direct.test_direct import Grpc
 
 REPLY = HEADER.pack(2, 0, 0) + b"ok"
 
@@ -81,6 +85,23 @@ def test_a_reader_whom_a_late_wake_reached_does_not_sleep_beside_its_reply(
     server.socket.sendall(WAKE)
     assert channel.receive().message == b"ok"
     assert replies == [False]
+
+
+def test_a_descriptor_to_poll_gets_the_reply_that_is_not_in_the_box(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transport = DirectTransport("127.0.0.1:1", "direct", lambda *_: Grpc("", [], ""), Credentials())
+    monkeypatch.setattr(transport, "_channel", server.channel)
+    for arrived in (True, False):
+        server.channel.look()
+        server.channel.send(b"step", 1.0)
+        if arrived:
+            assert server.reply()
+            assert transport.fileno() == ARRIVED
+        else:
+            assert transport.fileno() == server.channel.fileno()
+            assert not server.reply()
+        assert transport.receive().message == b"ok"
 
 
 @pytest.mark.parametrize("wakes", [0, 1, 3])

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from envwire.client._errors.connections import broken, timed_out, too_large
 from envwire.client._transports.direct.dialing import Dialer
 from envwire.client._transports.direct.direct_channel import Channel
-from envwire.client._transports.transport import Fronted, Probeable, Transport
+from envwire.client._transports.transport import ARRIVED, Fronted, Probeable, Transport
 from envwire.client.credentials import Credentials
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS, RESPONSES, STEP_REQUEST
@@ -164,8 +164,11 @@ class DirectTransport:
         return found
 
     def fileno(self) -> int:
-        """Returns the channel's descriptor; -1 if the reply has arrived already or comes over gRPC."""
-        return -1 if self._channel is None or self._early is not None else self._channel.fileno()
+        """Returns the channel's descriptor, or `ARRIVED`; -1 if the reply comes over gRPC."""
+        channel = self._channel
+        if self._early is not None or (channel is not None and channel.sleep()):
+            return ARRIVED
+        return -1 if channel is None else channel.fileno()
 
     def offer(self, buffer: Area) -> None:
         """Offers a buffer for the attachments of the next reply (see `InPlace.offer`)."""

@@ -93,8 +93,11 @@ def first_finished(sent: Sequence[Shard], count: int) -> list[Shard]:
         sent: The shards with an unanswered request, the earliest first.
         count: Number of shards to wait for.
     """
-    finished = [shard for shard in sent if shard.fileno() < 0][:count]
-    waiting = {shard.fileno(): shard for shard in sent if shard.fileno() >= 0}
+    # Asked once: an answer may arrive between two questions.
+    descriptors = [shard.fileno() for shard in sent]
+    both = list(zip(descriptors, sent, strict=True))
+    finished = [shard for descriptor, shard in both if descriptor < 0][:count]
+    waiting = {descriptor: shard for descriptor, shard in both if descriptor >= 0}
     poll = new_poll()
     for descriptor in waiting:
         poll.register(descriptor, POLLIN)
