@@ -97,7 +97,8 @@ class Waiting:
 
     def _sleep(self) -> list[tuple[int, int]]:
         if self._mailbox is not None and self._mailbox.sleep():
-            return self._mailbox_ready
+            # The sockets are polled as well: a hostile client may put one frame after another.
+            return self._poll.poll(0) or self._mailbox_ready
         readable = self._poll.poll(self._milliseconds() if self._deadlines else None)
         self._spin.woke()
         return readable

@@ -86,6 +86,24 @@ def test_a_client_that_steps_without_a_pause_keeps_no_socket_from_being_served(
     assert any(ways)
 
 
+def test_a_client_that_puts_frames_for_ever_keeps_no_socket_from_being_served(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although it is told that this end sleeps."""
+    waiting, heard, served = Waiting(), list[bytes](), list[bool]()
+    monkeypatch.setattr(AdaptiveSpin, "begin", lambda _: False)
+    monkeypatch.setattr(Mailbox, "sleep", lambda _: True)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        waiting.watch(client.server, lambda: served.append(True), client.boxes)
+        waiting.watch(ours, lambda: heard.append(ours.recv(1)))
+        theirs.sendall(b"!")
+        for _ in range(3):
+            waiting.serve()
+    assert heard == [b"!"]
+    assert len(served) == 2
+
+
 def test_requests_are_served_wherever_they_come(waiting: Waiting, client: Client) -> None:
     served = list[bool]()
 
