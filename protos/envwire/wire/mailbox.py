@@ -71,7 +71,7 @@ class Mailbox:
         self._put = self._taken = 0
         self.asleep = True
         #: Length of the last frame, which the next one probably has too.
-        self._length = HEADER_BYTES
+        self._length = HEADER_BYTES + 1
 
     @staticmethod
     def prepare(memory: mmap.mmap, box_bytes: int) -> None:
@@ -123,7 +123,7 @@ class Mailbox:
         frame = memory[start : start + self._length]
         length = HEADER_BYTES + int(_LENGTH.unpack_from(frame)[0])
         if length != len(frame):
-            if length > self._most:
+            if not HEADER_BYTES < length <= self._most:
                 raise ConnectionResetError(f"not a frame: {length} bytes in a mailbox")
             self._length = length
             frame = memory[start : start + length]

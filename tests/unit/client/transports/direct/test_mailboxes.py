@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import mmap
 import socket
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from envwire.wire.frames import HEADER
 from envwire.wire.mailbox import BOX_BYTES, WAKE, Mailbox
 from tests.unit.client.transports.direct.test_direct import Grpc
 
+SECONDS = 10.0
 REPLY = HEADER.pack(2, 0, 0) + b"ok"
 
 
@@ -73,7 +75,7 @@ class Before:
 def test_a_reader_whom_a_late_wake_reached_does_not_sleep_beside_its_reply(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(AdaptiveSpin, "begin", lambda _: True)
+    monkeypatch.setattr(AdaptiveSpin, "short", property(lambda _: True, lambda *_: None))
     channel, replies = server.channel, list[bool]()
 
     def receiving(call: int) -> None:
@@ -108,7 +110,7 @@ def test_a_descriptor_to_poll_gets_the_reply_that_is_not_in_the_box(
 def test_replies_come_by_either_way_whatever_wakes_come(
     server: Server, wakes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(AdaptiveSpin, "begin", lambda _: True)
+    monkeypatch.setattr(AdaptiveSpin, "short", property(lambda _: True, lambda *_: None))
     for count in range(20):
         server.channel.send(b"step", 1.0)
         server.socket.sendall(WAKE * wakes)
@@ -116,6 +118,42 @@ def test_replies_come_by_either_way_whatever_wakes_come(
         server.channel.look() if awake else server.channel.sleep()
         assert server.reply() is awake
         assert server.channel.receive().message == b"ok"
+
+
+def test_wakes_without_end_do_not_outlast_the_timeout(server: Server) -> None:
+    channel = server.channel
+    channel.connection = Before(  # type: ignore[assignment]
+        channel.connection, lambda _: server.socket.sendall(WAKE)
+    )
+    channel.send(b"step", 0.05)
+    with pytest.raises(BlockingIOError):
+        channel.receive()
+
+
+def test_wakes_without_end_do_not_keep_a_loop(server: Server) -> None:
+    channel = server.channel
+    channel.connection = Before(  # type: ignore[assignment]
+        channel.connection, lambda _: server.socket.sendall(WAKE)
+    )
+    with pytest.raises(BlockingIOError):
+        channel.read_reply(socket.MSG_DONTWAIT)
+
+
+def test_a_box_that_fills_with_nothing_without_end_breaks_the_channel(server: Server) -> None:
+    server.channel.look()
+    server.channel.send(b"step", SECONDS)
+    assert server.mailbox.put(WAKE)
+    with pytest.raises(ConnectionResetError, match="not a frame"):
+        server.channel.receive()
+
+
+def test_a_wake_for_which_there_is_no_room_is_not_waited_for(server: Server) -> None:
+    """The server has bytes to read then, so it is awake."""
+    sock = server.channel.connection
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            sock.send(WAKE, socket.MSG_DONTWAIT)
+    direct_channel._wake(sock, WAKE)
 
 
 def test_a_loop_that_sleeps_gets_its_replies_on_the_socket(server: Server) -> None:
@@ -137,7 +175,7 @@ def test_a_loop_that_sleeps_gets_its_replies_on_the_socket(server: Server) -> No
 def test_a_loop_that_polls_finds_its_replies_in_the_box(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(AdaptiveSpin, "begin", lambda _: True)
+    monkeypatch.setattr(AdaptiveSpin, "short", property(lambda _: True, lambda *_: None))
     monkeypatch.setattr(AdaptiveSpin, "goes_on", lambda _: True)
 
     async def drive() -> list[bool]:

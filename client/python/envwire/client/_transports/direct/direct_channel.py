@@ -12,6 +12,7 @@ import struct
 import weakref
 from collections.abc import Callable
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from google.protobuf.message import DecodeError
@@ -66,6 +67,7 @@ class Channel(ReplyReader):
         Raises:
             OSError: The connection broke, or no answer came in time.
         """
+        self._spin.begin()
         self.connection.sendall(PREAMBLE)
         self.send(hello, timeout)
         data, descriptors = self._receive_welcome()
@@ -92,7 +94,9 @@ class Channel(ReplyReader):
         if welcome.HasField("shared_memory") and (descriptor := next(coming, None)) is not None:
             self._shared = SharedFrames(descriptor, welcome.shared_memory)
         if welcome.HasField("mailbox") and (descriptor := next(coming, None)) is not None:
-            self._mailbox = map_mailbox(descriptor, welcome.mailbox, self.connection.sendall)
+            self._mailbox = map_mailbox(
+                descriptor, welcome.mailbox, partial(_wake, self.connection)
+            )
             self._look = partial(_look, self._mailbox, self._poll.poll)
 
     def send(self, request: bytes, timeout: float) -> None:
@@ -140,6 +144,9 @@ class Channel(ReplyReader):
                 self._spin.woke()
             self.buffer = None
 
+    def _overdue(self) -> bool:
+        return perf_counter() - self._spin.begun > self._timeout
+
     def look(self) -> bool:
         """Returns whether a frame is in the mailbox (see `Mailbox.look`)."""
         return self._mailbox is not None and self._mailbox.look()
@@ -184,11 +191,18 @@ class Channel(ReplyReader):
         """Closes the connection, whoever watches it."""
         self.connection.close()
         self._shared = self._mailbox = None
+        self._look = self._poll.poll
 
 
 def open_channels() -> int:
     """Returns how many channels this process has."""
     return len(_channels)
+
+
+def _wake(connection: socket.socket, wake: bytes) -> None:
+    # If there is no room for it, the server has bytes to read, and is awake.
+    with contextlib.suppress(BlockingIOError):
+        connection.send(wake, socket.MSG_DONTWAIT)
 
 
 def _look(mailbox: Mailbox, poll: Callable[[int], object], timeout: int) -> object:

@@ -62,23 +62,31 @@ class ReplyReader:
             BlockingIOError: The reply is not complete, or did not arrive in time.
             OSError: The connection broke, or the data is not a reply.
         """
-        reply, mailbox = None, self._mailbox
+        reply, mailbox, again = None, self._mailbox, False
         while reply is None:
             if self._rest:
                 reply = self._read_rest(flags or self._rest_flags)
                 continue
             if mailbox is not None and (mailbox.arrived() or mailbox.sleep()):
                 data = mailbox.take()
+            elif again and (
+                flags or self._overdue()
+            ):  # a wake or a part of a header came, maybe without end
+                raise BlockingIOError("no reply yet")
             elif self._expected and not self._early:
-                reply = self._read_expected(flags)
+                reply, again = self._read_expected(flags), True
                 continue
             else:
-                data = self.connection.recv(SMALL_BYTES, flags)
+                data, again = self.connection.recv(SMALL_BYTES, flags), True
             length, header = self._last
             if len(data) == length and data.startswith(header) and not self._early:
                 return Reply(data[HEADER_BYTES:])
             reply = self._parse(data)
         return reply
+
+    def _overdue(self) -> bool:
+        """Returns whether the time to wait for the reply has passed."""
+        return False
 
     def _parse(self, data: bytes) -> Reply | None:
         """Takes the first bytes of a reply; returns it if they are all, else allocates its buffers."""
@@ -86,11 +94,11 @@ class ReplyReader:
             raise ConnectionResetError("the server closed the connection")
         if self._early:
             data, self._early = self._early + data, b""
+        while self._mailbox is not None and data.startswith(WAKE):
+            data = data[HEADER_BYTES:]
         if len(data) < HEADER_BYTES:
             self._early = data
             return None
-        if self._mailbox is not None and data.startswith(WAKE):
-            return self._parse(data[HEADER_BYTES:]) if len(data) > HEADER_BYTES else None
         length, slot, attached = HEADER.unpack_from(data)
         end = HEADER_BYTES + length
         following = 0 if slot else attached

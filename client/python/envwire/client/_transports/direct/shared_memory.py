@@ -23,17 +23,14 @@ class SharedFrames:
         layout: How the memory is divided into slots.
 
     Raises:
-        OSError: The memory is smaller than the layout says.
+        OSError: The memory is smaller than the layout says, or may shrink.
     """
 
     def __init__(self, descriptor: int, layout: direct_pb2.SharedMemory) -> None:
         self._layout = layout
         self._pid = os.getpid()
         size = layout.first_slot + layout.slots * layout.slot_bytes
-        try:
-            self._memory = mmap.mmap(descriptor, size)
-        except (ValueError, OverflowError) as error:
-            raise OSError(f"shared memory of the wrong size: {error}") from error
+        self._memory = _map_sealed(descriptor, size)
 
     def area(self, slot: int, length: int) -> Area:
         """Returns the attachments in a slot. The slot is freed when the last array over it is collected.
@@ -71,12 +68,25 @@ def map_mailbox(
         wake: See `Mailbox`.
 
     Raises:
-        OSError: The memory is smaller than the server says.
+        OSError: The memory is smaller than the server says, or may shrink.
     """
     if mailbox.box_bytes < LEAST_BOX_BYTES:
         raise OSError(f"a mailbox with boxes of {mailbox.box_bytes} bytes")
-    try:
-        memory = mmap.mmap(descriptor, 2 * mailbox.box_bytes)
-    except (ValueError, OverflowError) as error:
-        raise OSError(f"a mailbox of the wrong size: {error}") from error
+    memory = _map_sealed(descriptor, 2 * mailbox.box_bytes)
     return Mailbox(memory, mailbox.box_bytes, wake, server=False)
+
+
+def _map_sealed(descriptor: int, size: int) -> mmap.mmap:
+    """Maps memory that cannot shrink: touching what is gone would kill this process.
+
+    Raises:
+        OSError: It may shrink, or is smaller, or is no memory.
+    """
+    import fcntl  # which Windows has not
+
+    if not fcntl.fcntl(descriptor, fcntl.F_GET_SEALS) & fcntl.F_SEAL_SHRINK:
+        raise OSError("shared memory that may shrink")
+    try:
+        return mmap.mmap(descriptor, size)
+    except (ValueError, OverflowError) as error:
+        raise OSError(f"shared memory of the wrong size: {error}") from error
