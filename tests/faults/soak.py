@@ -4,6 +4,7 @@
     python -m tests.faults.soak --faults 1000 --transport stream --tls
     python -m tests.faults.soak --faults 1000 --transport unary --public
     python -m tests.faults.soak --faults 1000 --packed 4
+    python -m tests.faults.soak --faults 1000 --transport direct-unix
 
 Every environment counts its own steps, and its client counts them too. After whatever happens the two must be equal: a
 step that was lost or applied twice would part them for ever. At the end nothing may be left over: no session, no
@@ -40,12 +41,14 @@ from tests.faults.scene import (
     serve,
     threads_of,
 )
-from tests.faults.soak_client import Column, Tally
+from tests.faults.soak_client import RESET, Column, Tally
 from tests.faults.wire import Wire
 from tests.secured import OPEN, Guard, public, strict
 
-TRANSPORTS = ("unary", "stream", "direct-tcp")
+TRANSPORTS = ("unary", "stream", "direct-tcp", "direct-unix")
 _LEASE, _PATIENCE = 5.0, 1.0
+#: Longest time for which a process is stopped, in seconds.
+_STOP = 0.05
 
 
 @dataclass
@@ -114,7 +117,15 @@ class Clients:
 
     def kill_one(self) -> bool:
         """Kills a client, chosen at random."""
-        return _kill(self._chance.choice(self._pids))
+        return self.signal_one(signal.SIGKILL)
+
+    def signal_one(self, number: int) -> bool:
+        """Sends a signal to a client, chosen at random."""
+        return _signal(self._chance.choice(self._pids), number)
+
+    def stop_one(self) -> bool:
+        """Stops a client, chosen at random, for a moment."""
+        return _stop(self._chance.choice(self._pids), self._chance)
 
     def finish(self) -> None:
         """Lets all close what they have, and end."""
@@ -135,12 +146,15 @@ class Soak:
         wire: What the clients reach it by.
         clients: The clients.
         chance: Chooses kinds of faults and victims.
+        unix: Whether the clients are on Unix sockets, which no wire leads through.
 
     Attributes:
         done: Faults so far, by kind.
     """
 
-    def __init__(self, server: Server, wire: Wire, clients: Clients, chance: random.Random) -> None:
+    def __init__(
+        self, server: Server, wire: Wire, clients: Clients, chance: random.Random, *, unix: bool
+    ) -> None:
         self.done: Counter[str] = Counter()
         self.clients = clients
         self.chance = chance
@@ -148,9 +162,16 @@ class Soak:
         self._faults: dict[str, tuple[int, Callable[[], bool]]] = {
             "connection reset": (84, wire.cut_one),
             "all connections reset": (1, lambda: wire.cut() > 0),
-            "session killed": (12, self._kill_session),
+            "session killed": (12, lambda: _kill(self._session())),
             "client killed": (3, clients.kill_one),
         }
+        if unix:
+            self._faults |= {
+                "connection reset": (60, lambda: clients.signal_one(RESET)),
+                "session stopped": (15, lambda: _stop(self._session(), chance)),
+                "client stopped": (8, clients.stop_one),
+                "server stopped": (1, lambda: _stop(server.pid, chance)),
+            }
 
     def commit_one(self) -> None:
         """Commits one fault, of a random kind, on a random victim."""
@@ -160,18 +181,33 @@ class Soak:
             self.done[kind] += 1
         self.clients.replace_dead()
 
-    def _kill_session(self) -> bool:
+    def _session(self) -> int | None:
+        """Returns the process of a session, chosen at random; None if there is none."""
         forkserver = forkserver_of(self._server.pid)
         sessions = sorted(family_of(forkserver) - {forkserver})
-        return bool(sessions) and _kill(self.chance.choice(sessions))
+        return self.chance.choice(sessions) if sessions else None
 
 
-def _kill(pid: int) -> bool:
+def _kill(pid: int | None) -> bool:
+    return _signal(pid, signal.SIGKILL)
+
+
+def _stop(pid: int | None, chance: random.Random) -> bool:
+    """Stops a process for a moment."""
+    if not _signal(pid, signal.SIGSTOP):
+        return False
+    time.sleep(chance.uniform(0.0, _STOP))
+    return _signal(pid, signal.SIGCONT)
+
+
+def _signal(pid: int | None, number: int) -> bool:
+    """Sends a signal; returns whether there was such a process."""
     try:
-        os.kill(pid, signal.SIGKILL)
+        if pid is not None:
+            os.kill(pid, number)
     except ProcessLookupError:
         return False
-    return True
+    return pid is not None
 
 
 def run(
@@ -192,7 +228,7 @@ def run(
             _warm_up(server, guard)
             before, bytes_before = Left.of(server, guard), resident_bytes(server.pid)
             players = Clients(wire.target, transport, guard, clients, chance)
-            soak = Soak(server, wire, players, chance)
+            soak = Soak(server, wire, players, chance, unix=transport == "direct-unix")
             begun = time.monotonic()
             try:
                 _commit(soak, faults, between)

@@ -6,6 +6,7 @@ numbers in memory that outlives it.
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import random
@@ -16,8 +17,11 @@ from enum import IntEnum
 import envwire.client._transports.grpc.grpc_transports
 from envwire.client import RemoteEnv, RemoteError, RequestTimeoutError, SessionLostError
 from tests.faults.hungry_envs import HUNGRY
+from tests.faults.scene import channel_of
 
 _EPISODE = 500
+#: Signal on which a client resets its direct channel, wherever it is in a step.
+RESET = signal.SIGUSR1
 assert envwire.client._transports.grpc.grpc_transports  # imported once, for all
 
 
@@ -78,6 +82,7 @@ class Player:
     def play(self) -> None:
         """Plays until SIGTERM, then closes what is open."""
         signal.signal(signal.SIGTERM, _leave)
+        signal.signal(RESET, self._reset)
         try:
             while True:
                 self._play_on()
@@ -109,6 +114,11 @@ class Player:
             observation, _, _, _, info = env.step(0)
             self._count(Column.STEPS)
 
+    def _reset(self, _number: int, _frame: object) -> None:
+        if self._env is not None:
+            with contextlib.suppress(AttributeError):  # there is no channel now
+                channel_of(self._env).shut_down()
+
     def _count(self, column: Column) -> None:
         self._tally.add(self._number, column)
 
@@ -126,6 +136,7 @@ def main() -> None:
     target, transport, descriptor, clients = sys.argv[1:]
     tally = Tally(int(descriptor), int(clients))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(RESET, signal.SIG_IGN)  # of a player that is about to begin
     for line in iter(sys.stdin.readline, ""):
         number, seed = map(int, line.split())
         pid = os.fork()

@@ -18,6 +18,7 @@ LONG = pytest.mark.long
         pytest.param("unary", lambda: OPEN, marks=LONG, id="unary"),
         pytest.param("stream", lambda: OPEN, marks=LONG, id="stream"),
         pytest.param("direct-tcp", lambda: OPEN, id="direct-tcp"),
+        pytest.param("direct-unix", lambda: OPEN, id="direct-unix"),
         pytest.param("unary", public, marks=LONG, id="unary through the forwarder"),
         pytest.param("stream", public, marks=LONG, id="stream through the forwarder"),
     ],
