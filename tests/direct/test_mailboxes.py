@@ -25,7 +25,7 @@ from envwire.wire.mailbox import BOX_BYTES, ORDERED, Mailbox
 from tests.direct.conftest import SETTINGS
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.test_resuming import play
-from tests.faults.scene import active, alive, eventually
+from tests.faults.scene import active, alive, channel_of, eventually, resumed
 
 pytestmark = pytest.mark.skipif(not ORDERED, reason="no mailboxes on this machine")
 NAME = "memfd:envwire-mailbox"
@@ -202,6 +202,25 @@ def test_nothing_is_left_behind(direct: Server) -> None:
     env.close()
     assert mapped() == before
     assert eventually(lambda: not alive(pid))
+
+
+def test_channels_that_were_replaced_leave_no_memory(direct: Server) -> None:
+    with RemoteEnv(direct.target, FRAMES) as env:
+        pid = env.reset()[1]["pid"]
+        for _ in range(30):
+            channel_of(env).shut_down()
+            play(env, 3)
+        assert resumed(env) == 30
+        assert mapped(pid) == opened(pid) == 1
+
+
+def test_a_copy_of_a_session_has_no_memory_of_the_original(direct: Server) -> None:
+    with RemoteEnv(direct.target, FRAMES) as env:
+        play(env, 20)
+        with env.fork() as copy:
+            play(copy, 20)
+            pid = copy.reset()[1]["pid"]
+            assert mapped(pid) == opened(pid) == 1
 
 
 @pytest.mark.parametrize("box_bytes", [0, 1, 63, BOX_BYTES + 1, 2**32 - 1])

@@ -201,6 +201,9 @@ class Channel:
     def close_copy(self) -> None:
         """Closes a forked process's copy of the connection, which stays open in the original process."""
         self._socket.close()
+        self.mailbox = self._boxes = (
+            None  # and this channel refer to each other: they are not left to the collector
+        )
         if self._shared is not None:
             self._shared.close()
             self._shared = None

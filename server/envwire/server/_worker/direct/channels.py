@@ -78,8 +78,10 @@ class Channels:
 
     def close_all(self) -> None:
         """Closes all channels in a copy of the process, since they belong to the original."""
-        for channel in (*self._open.values(), *self._lingering):
-            channel.close_copy()
+        released = [self.release(session) for session in list(self._open)]
+        for channel in (*released, *self._lingering):
+            if channel is not None:
+                channel.close_copy()
 
     def _watch(self, session: ServedSession, channel: Channel) -> None:
         self._waiting.watch(channel, partial(self._serve, session, channel), channel.mailbox)
