@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import array
+import contextlib
 import fcntl
 import mmap
 import os
+import select
 import socket
 import struct
+import termios
 from typing import Any
 
 from google.protobuf.message import DecodeError, Message
@@ -14,6 +18,7 @@ from google.protobuf.message import DecodeError, Message
 from envwire.conformance.outcomes import FailedError, expect_equal
 from envwire.conformance.raw.access import MAX_ANSWER_BYTES, Access, too_large
 from envwire.conformance.raw.answers import Answer
+from envwire.conformance.raw.mailbox import Mailbox, resizable
 from envwire.conformance.raw.trace import Trace
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
@@ -21,10 +26,10 @@ from envwire.v1 import environment_pb2 as pb
 PREAMBLE = b"envwire\x01"
 HEADER = struct.Struct("<IIQ")
 UNIX = "unix-abstract:"
-
-
-#: Linux's F_GET_SEALS, and F_SEAL_SHRINK | F_SEAL_GROW.
-_GET_SEALS, _SIZE_SEALS = 1034, 0x2 | 0x4
+#: An empty frame: on a channel with a mailbox, it tells the reader to look into the box.
+WAKE = bytes(HEADER.size)
+#: Most descriptors that come with a welcome: those of the shared memory and of the mailbox.
+_MOST_DESCRIPTORS = 2
 
 
 def frame(message: Message | bytes) -> bytes:
@@ -44,8 +49,10 @@ class DirectLink:
         trace: Records what is sent and received.
 
     Attributes:
+        mailbox: The mailbox, if the welcome offered one.
         memory: The shared memory, if the welcome offered some.
         resizable: Whether that memory can grow or shrink.
+        trace: Records what is sent and received.
         welcome: The welcome.
     """
 
@@ -55,19 +62,20 @@ class DirectLink:
     def __init__(
         self, access: Access, host: str, address: str, seconds: float, trace: Trace
     ) -> None:
-        self._trace = trace
+        self.trace = trace
         self._socket = _connect(access, host, address, seconds)
         self._socket.settimeout(seconds)
+        self.mailbox: Mailbox | None = None
         self.memory: mmap.mmap | None = None
         self.resizable = False
         self.welcome = direct_pb2.Welcome()
 
     def hello(
-        self, header: pb.SessionHeader, *, shared_memory: bool = False
+        self, header: pb.SessionHeader, *, shared_memory: bool = False, mailbox: bool = False
     ) -> direct_pb2.HelloResponse:
         """Opens the channel to a session, and returns the answer: a welcome, or an error."""
-        asked = direct_pb2.HelloRequest(header=header, shared_memory=shared_memory)
-        self._trace.sent(self.name, asked)
+        asked = direct_pb2.HelloRequest(header=header, shared_memory=shared_memory, mailbox=mailbox)
+        self.trace.sent(self.name, asked)
         self.send_bytes(PREAMBLE + frame(asked))
         return self.receive_hello()
 
@@ -76,26 +84,33 @@ class DirectLink:
         first, descriptors = self._first_byte()
         raw, _, _ = self.receive_frame(first)
         answer: direct_pb2.HelloResponse = _parse(direct_pb2.HelloResponse, raw)
-        self._trace.received(self.name, answer)
+        self.trace.received(self.name, answer)
         self.welcome = answer.welcome
-        if descriptors:
-            self._map(descriptors[0])
+        try:
+            if answer.welcome.HasField("shared_memory") and descriptors:
+                self._map(descriptors.pop(0))
+            if answer.welcome.HasField("mailbox") and descriptors:
+                with contextlib.suppress(OSError, ValueError):
+                    self.mailbox = Mailbox(descriptors.pop(0), answer.welcome.mailbox.box_bytes)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
         return answer
 
     def _first_byte(self) -> tuple[bytes, list[int]]:
         if self._socket.family == socket.AF_UNIX:
-            first, descriptors, _, _ = socket.recv_fds(self._socket, 1, 1)
+            first, descriptors, _, _ = socket.recv_fds(self._socket, 1, _MOST_DESCRIPTORS)
             return first, list(descriptors)
         return b"", []
 
     def _map(self, descriptor: int) -> None:
         layout = self.welcome.shared_memory
         size = layout.first_slot + layout.slots * layout.slot_bytes
+        self.resizable = resizable(descriptor)
         try:
             self.memory = mmap.mmap(descriptor, size)
-            self.resizable = fcntl.fcntl(descriptor, _GET_SEALS) & _SIZE_SEALS != _SIZE_SEALS
         except OSError:
-            self.resizable = True  # memory of a kind that cannot be sealed
+            self.resizable = True
         finally:
             os.close(descriptor)
 
@@ -105,7 +120,7 @@ class DirectLink:
 
     def send(self, message: Message) -> None:
         """Sends a message in a frame."""
-        self._trace.sent(self.name, message)
+        self.trace.sent(self.name, message)
         self.send_bytes(frame(message))
 
     def receive_frame(self, begun: bytes = b"") -> tuple[bytes, int, bytes]:
@@ -147,10 +162,37 @@ class DirectLink:
 
     def receive(self) -> Answer:
         """Waits for the next answer."""
-        raw, slot, attachments = self.receive_frame()
+        return self.answer(*self.receive_frame())
+
+    def answer(self, raw: bytes, slot: int, attachments: bytes, came: str = name) -> Answer:
+        """Returns the answer in a frame; `came` is what the trace shows as its link."""
         response = _parse(pb.InteractResponse, raw)
-        self._trace.received(self.name, response)
+        self.trace.received(came, response)
         return Answer(response, raw, attachments, slot)
+
+    def answer_in_box(self, frame: bytes) -> Answer:
+        """Returns the answer in a frame that was in the mailbox.
+
+        Raises:
+            FailedError: It is no frame, or has attachments behind its message.
+        """
+        length, slot, attached = HEADER.unpack_from(frame)
+        expect_equal(len(frame), HEADER.size + length, "the bytes of the frame in the box")
+        attachments = self._in_slot(slot, attached) if slot else b""
+        expect_equal(len(attachments), attached, "the bytes of attachments, of a frame in the box")
+        return self.answer(frame[HEADER.size :], slot, attachments, "box")
+
+    def readable(self, seconds: float) -> bool:
+        """Returns whether bytes, or the end of the connection, arrive within `seconds`."""
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+
+    def all_read(self) -> bool:
+        """Returns whether the server has read all that was sent on a Unix socket."""
+        unread = array.array("i", [0])
+        fcntl.ioctl(self._socket, termios.TIOCOUTQ, unread)
+        return unread[0] == 0
 
     def exchange(self, request: pb.InteractRequest, seconds: float) -> Answer:
         """Sends a request, and waits for its answer."""
@@ -179,6 +221,9 @@ class DirectLink:
     def close(self) -> None:
         """Closes the connection and unmaps the memory."""
         self._socket.close()
+        if self.mailbox is not None:
+            self.mailbox.close()
+            self.mailbox = None
         if self.memory is not None:
             self.memory.close()
             self.memory = None
