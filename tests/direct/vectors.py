@@ -25,6 +25,7 @@ from envwire.codec import (
 from envwire.codec.fastpath.step_requests import StepRequestWriter
 from envwire.codec.fastpath.step_writer import StepResponseWriter
 from envwire.server._worker.direct.channel import Channel as ServerChannel
+from envwire.server._worker.direct.mailbox import Boxes
 from envwire.server._worker.direct.shared_memory import SharedSlots
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
@@ -52,11 +53,13 @@ def sent_by_client(message: bytes, *, first: bool = False) -> bytes:
         return b"".join(iter(lambda: theirs.recv(65536), b""))
 
 
-def sent_by_server(packet: Packet | None, shared: SharedSlots | None = None) -> bytes:
+def sent_by_server(
+    packet: Packet | None, shared: SharedSlots | None = None, boxes: Boxes | None = None
+) -> bytes:
     """Returns what a session puts on the wire: an answer, or else its welcome."""
     ours, theirs = socket.socketpair()
     with theirs:
-        channel = ServerChannel(ours, LIMIT, shared)
+        channel = ServerChannel(ours, LIMIT, shared, boxes)
         if packet is None:
             channel.welcome(LIMIT)
         else:
@@ -188,6 +191,9 @@ def _opening() -> Iterator[dict[str, Any]]:
     yield described("welcome", "The channel is open.", answer, sent_by_server(None))
     meaning = "It is open; a descriptor comes with the first byte."
     yield described("welcome with memory", meaning, answer, sent_by_server(None, slots()))
+    meaning = "It is open; the descriptor of a mailbox comes with the first byte."
+    with_mailbox = sent_by_server(None, boxes=Boxes())
+    yield described("welcome with mailbox", meaning, answer, with_mailbox)
     meaning = "It is not open; the server closes the connection."
     yield described("refusal", meaning, answer, refusal())
 

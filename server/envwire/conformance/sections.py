@@ -21,6 +21,7 @@ SECTIONS = {
     "OPEN": "Opening",
     "FRAME": "Frames",
     "MEMORY": "Shared memory",
+    "MAILBOX": "Mailbox",
     "END": "When it ends",
     "BOUND": "Its limits and its safety",
     "LIMIT": "Limits, health, reflection",

@@ -10,8 +10,10 @@ import grpc
 from envwire.conformance.outcomes import FailedError, SkippedError
 from envwire.conformance.patterns import fits
 from envwire.conformance.raw import Operator
+from envwire.conformance.raw.direct_link import UNIX
 from envwire.conformance.suite.checks import CHECKS, Check
 from envwire.conformance.suite.context import CheckContext
+from envwire.v1 import direct_pb2
 
 
 def _capability(name: str) -> Callable[[CheckContext], bool]:
@@ -24,14 +26,22 @@ def _has_attributes(context: CheckContext) -> bool:
     return answer.kind == "get_attribute"
 
 
-def _has_memory(context: CheckContext) -> bool:
+def _welcome(context: CheckContext, **asked: bool) -> direct_pb2.Welcome:
+    """Returns the welcome of a Unix socket to a hello that asks for memory; an empty one if there is no such socket."""
     made = context.make("Big").made
-    unix = [address for address in made.direct.addresses if address.startswith("unix-abstract:")]
+    unix = [address for address in made.direct.addresses if address.startswith(UNIX)]
     if not unix:
-        return False
+        return direct_pb2.Welcome()
     link = context.connect(made, unix[0])
-    session = context.attach(made, link)
-    return link.hello(session.header, shared_memory=True).welcome.HasField("shared_memory")
+    return link.hello(context.attach(made, link).header, **asked).welcome
+
+
+def _has_memory(context: CheckContext) -> bool:
+    return _welcome(context, shared_memory=True).HasField("shared_memory")
+
+
+def _has_mailbox(context: CheckContext) -> bool:
+    return _welcome(context, mailbox=True).HasField("mailbox")
 
 
 def _has_health(context: CheckContext) -> bool:
@@ -51,6 +61,7 @@ PROFILES: Mapping[str, Callable[[CheckContext], bool]] = {
     "direct": _capability("direct"),
     "direct-make": _capability("make"),
     "shared-memory": _has_memory,
+    "mailbox": _has_mailbox,
     "states": _capability("save_state"),
     "replay": _capability("replay"),
     "vector": _capability("vector"),

@@ -9,6 +9,19 @@ from envwire.conformance.checks.channels import (  # isort: skip
     endings,
     direct_makes,
     shared_memory,
+    mailbox,
+    mailbox_wakes,
+    mailbox_requests,
 )
 
-__all__ = ["direct_makes", "endings", "frames", "opening", "shared_memory", "streams"]
+__all__ = [
+    "direct_makes",
+    "endings",
+    "frames",
+    "mailbox",
+    "mailbox_requests",
+    "mailbox_wakes",
+    "opening",
+    "shared_memory",
+    "streams",
+]
