@@ -21,6 +21,7 @@ from envwire.v1 import environment_pb2 as pb
 from tests.conformance.mutants import (
     answers,
     channels,
+    mailboxes,
     numbers,
     odd,
     owners,
@@ -28,6 +29,7 @@ from tests.conformance.mutants import (
     refusals,
     requests,
 )
+from tests.conformance.mutants.mailbox_port import Mailboxed, mailbox_port
 from tests.conformance.mutants.mutant import MUTANTS, Mutant
 from tests.secured import certificates
 
@@ -42,6 +44,7 @@ SLOW = [
 del (
     answers,
     channels,
+    mailboxes,
     numbers,
     odd,
     owners,
@@ -61,7 +64,8 @@ def result(proxy: Proxy, name: str, stop: str = "") -> Result:
 
 @pytest.fixture(scope="module")
 def honest(checked: Server) -> Iterator[Proxy]:
-    with Proxy(checked.target, Behaviour()) as proxy:
+    behaviour = Mailboxed()
+    with mailbox_port(checked.target, behaviour), Proxy(checked.target, behaviour) as proxy:
         yield proxy
 
 
@@ -85,7 +89,8 @@ def test_an_honest_server_passes_behind_the_proxy(honest: Proxy, name: str) -> N
     ],
 )
 def test_a_defect_is_found(checked: Server, mutant: Mutant) -> None:
-    with Proxy(checked.target, mutant.make()) as proxy:
+    behaviour = mutant.make()
+    with mailbox_port(checked.target, behaviour), Proxy(checked.target, behaviour) as proxy:
         outcomes = {name: result(proxy, name).outcome for name in mutant.caught_by}
     assert outcomes == dict.fromkeys(mutant.caught_by, Outcome.FAILED)
 

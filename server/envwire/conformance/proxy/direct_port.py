@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from typing import Any
+from typing import Any, Protocol
 
 from google.protobuf.message import DecodeError, Message
 
@@ -25,6 +25,22 @@ MAX_BYTES = 64 * 1024 * 1024
 _NOT_HERE = {"make", "list_environments", "get_server_info", "renew_lease", "get_session_stats"}
 
 
+class Connection(Protocol):
+    """A socket, or something that is read and written like one."""
+
+    def recv(self, size: int, /) -> bytes:
+        """Waits for bytes, and returns them; none at the end."""
+        ...
+
+    def sendall(self, data: bytes, /) -> None:
+        """Sends bytes."""
+        ...
+
+    def settimeout(self, seconds: float | None, /) -> None:
+        """Sets the longest wait."""
+        ...
+
+
 class _EndedError(Exception):
     """The connection has ended, or has to end."""
 
@@ -32,17 +48,23 @@ class _EndedError(Exception):
 class DirectPort:
     """Accepts direct channels.
 
-    Attributes:
-        port: Its TCP port on 127.0.0.1.
+    Args:
+        backend: The server behind.
+        listener: Where it accepts them; by default a TCP port on 127.0.0.1.
     """
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, listener: socket.socket | None = None) -> None:
         self._backend = backend
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
+        self._listener = listener or socket.create_server(("127.0.0.1", 0))
         self._lock = threading.Lock()
         self._open: dict[str, socket.socket] = {}
         self._all: set[socket.socket] = set()
+
+    @property
+    def port(self) -> int:
+        """The TCP port."""
+        port: int = self._listener.getsockname()[1]
+        return port
 
     def start(self) -> None:
         """Starts to accept connections."""
@@ -84,32 +106,43 @@ class DirectPort:
         connection.settimeout(_HELLO_SECONDS)
         if _exactly(connection, len(PREAMBLE)) != PREAMBLE and behaviour.checks_preamble:
             return
-        header = self._hello(connection)
-        if header is None:
+        opened = self._hello(connection)
+        if opened is None:
             return
+        header, channel = opened
         upstream, held = self._backend.held("direct")
         try:
             # The server behind keeps a session for a stream that used it.
             upstream.forward(
                 pb.InteractRequest(get_session_stats=pb.GetSessionStatsRequest(header=header))
             )
-            self._serve_requests(connection, header, upstream)
+            self._serve_requests(channel, header, upstream)
         finally:
             held.close()
 
-    def _hello(self, connection: socket.socket) -> pb.SessionHeader | None:
-        """Reads and answers a hello; returns the session's header if it is accepted."""
+    def _hello(self, connection: socket.socket) -> tuple[pb.SessionHeader, Connection] | None:
+        """Reads and answers a hello; returns the session's header and the channel if it is accepted."""
         answer = direct_pb2.HelloResponse()
         hello = self._read_hello(connection, answer)
         if not answer.HasField("error"):
             header = self._checked(hello.header, answer)
             if not answer.HasField("error"):
                 answer.welcome.max_message_bytes = MAX_BYTES
-                self._send(connection, self._backend.behaviour.greet(answer))
+                channel = self.welcome(connection, hello, self._backend.behaviour.greet(answer))
                 self._take_place(header.session_id, connection)
-                return header
+                return header, channel
         self._send(connection, self._backend.behaviour.greet(answer))
         return None
+
+    def welcome(
+        self,
+        connection: socket.socket,
+        hello: direct_pb2.HelloRequest,  # noqa: ARG002 - for ports that offer what it asks for
+        answer: direct_pb2.HelloResponse,
+    ) -> Connection:
+        """Sends a welcome, and returns what requests are read from and answers written to."""
+        self._send(connection, answer)
+        return connection
 
     def _read_hello(
         self, connection: socket.socket, answer: direct_pb2.HelloResponse
@@ -145,7 +178,7 @@ class DirectPort:
             _hang_up(earlier)
 
     def _serve_requests(
-        self, connection: socket.socket, header: pb.SessionHeader, upstream: Upstream
+        self, connection: Connection, header: pb.SessionHeader, upstream: Upstream
     ) -> None:
         while True:
             response = self._answer(self._read(connection), header, upstream)
@@ -155,7 +188,7 @@ class DirectPort:
             if response.HasField("close") and self._backend.behaviour.closes_after_close:
                 return
 
-    def _read(self, connection: socket.socket) -> bytes:
+    def _read(self, connection: Connection) -> bytes:
         length, slot, attached = HEADER.unpack(_exactly(connection, HEADER.size))
         if self._backend.behaviour.bounds_frames and (length > MAX_BYTES or slot or attached):
             raise _EndedError
@@ -177,7 +210,7 @@ class DirectPort:
         message.header.CopyFrom(header)
         return self._backend.behaviour.serve(request, upstream)
 
-    def _send(self, connection: socket.socket, message: Message) -> None:
+    def _send(self, connection: Connection, message: Message) -> None:
         connection.settimeout(self._backend.behaviour.send_seconds)
         for piece in self._backend.behaviour.frames(frame(message)):
             connection.sendall(piece)
@@ -190,7 +223,7 @@ def _lost(response: pb.InteractResponse) -> bool:
     return any(b"SESSION_LOST" in one.value or b"STEP_TIMEOUT" in one.value for one in details)
 
 
-def _exactly(connection: socket.socket, length: int) -> bytes:
+def _exactly(connection: Connection, length: int) -> bytes:
     data = bytearray()
     while len(data) < length:
         more = connection.recv(min(length - len(data), 1 << 20))
