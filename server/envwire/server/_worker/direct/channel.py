@@ -78,9 +78,8 @@ class Channel:
         mailbox = self.mailbox
         try:
             if mailbox is not None and mailbox.arrived():
-                data = mailbox.take()
-            else:
-                data = self._socket.recv(_RECEIVE_BYTES, _AT_ONCE)
+                return self._whole(mailbox.take())
+            data = self._socket.recv(_RECEIVE_BYTES, _AT_ONCE)
         except BlockingIOError:
             return []
         except OSError as error:
@@ -96,6 +95,18 @@ class Channel:
                 return [data[HEADER_BYTES:]]
         self._buffer += data
         return list(self._cut())
+
+    def _whole(self, frame: bytes) -> list[bytes]:
+        """Returns the request in a frame of the mailbox, whatever part of a frame the socket has brought before."""
+        length, header = self._last
+        if len(frame) == length and frame.startswith(header):
+            return [frame[HEADER_BYTES:]]
+        if len(frame) != self._end(frame, 0):
+            raise ChannelError("a frame that changed while it was taken out of the mailbox")
+        if len(frame) == HEADER_BYTES:
+            return []
+        self._last = len(frame), frame[:HEADER_BYTES]
+        return [frame[HEADER_BYTES:]]
 
     def _end(self, data: bytes | bytearray, start: int) -> int:
         """Returns the end of the request at `start`; an index past the received bytes if the header is incomplete."""

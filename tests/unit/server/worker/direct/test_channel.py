@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import select
 import socket
 from collections.abc import Iterator
@@ -15,11 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envwire.server._worker.direct.channel import Channel, ChannelError
+from envwire.server._worker.direct.mailbox import Boxes
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import ALIGNMENT, HEADER, HEADER_BYTES, Attachments, Packet
+from envwire.wire.mailbox import BOX_BYTES, ORDERED, WAKE, Mailbox
 
 LIMIT = 50
 Pair = tuple[Channel, socket.socket]
+Boxed = tuple[Channel, socket.socket, Mailbox]
+needs_mailboxes = pytest.mark.skipif(not ORDERED, reason="no mailboxes on this machine")
 
 
 def frame(message: bytes) -> bytes:
@@ -247,3 +252,65 @@ def test_the_welcome_tells_the_limit(pair: Pair) -> None:
     channel.welcome(LIMIT)
     response = direct_pb2.HelloResponse.FromString(read(client)[0])
     assert response.welcome == direct_pb2.Welcome(max_message_bytes=LIMIT)
+
+
+@pytest.fixture
+def boxed() -> Iterator[Boxed]:
+    """A channel with a mailbox, and the client's ends of both."""
+    ours, theirs = socket.socketpair()
+    boxes = Boxes()
+    channel = Channel(ours, LIMIT, None, boxes)
+    with theirs, mmap.mmap(boxes.descriptor, 2 * BOX_BYTES) as memory:
+        yield channel, theirs, Mailbox(memory, BOX_BYTES, theirs.sendall, server=False)
+    channel.close()
+    boxes.close_descriptor()
+
+
+def put(channel: Channel, mailbox: Mailbox, data: bytes) -> None:
+    assert channel.mailbox is not None
+    channel.mailbox.look()
+    assert mailbox.put(data)
+
+
+@needs_mailboxes
+def test_a_request_in_the_box_is_whole_though_half_a_wake_came(boxed: Boxed) -> None:
+    channel, client, mailbox = boxed
+    for message in (b"first", b"other", b"a longer one", b"x"):
+        client.sendall(WAKE[:7])
+        assert channel.receive() == []
+        put(channel, mailbox, frame(message))
+        assert channel.receive() == [message]
+        client.sendall(WAKE[7:] + frame(message))
+        assert channel.receive() == [message]
+
+
+@needs_mailboxes
+def test_an_empty_frame_is_no_request_wherever_it_comes(boxed: Boxed) -> None:
+    channel, client, mailbox = boxed
+    for _ in range(3):
+        put(channel, mailbox, WAKE)
+        assert channel.receive() == []
+        client.sendall(WAKE)
+        assert channel.receive() == []
+
+
+@needs_mailboxes
+@pytest.mark.parametrize(
+    "header", [HEADER.pack(LIMIT + 1, 0, 0), HEADER.pack(4, 1, 0), HEADER.pack(2**32 - 1, 0, 0)]
+)
+def test_a_frame_in_the_box_is_bounded(boxed: Boxed, header: bytes) -> None:
+    channel, _, mailbox = boxed
+    put(channel, mailbox, header + bytes(4))
+    with pytest.raises(ChannelError):
+        channel.receive()
+
+
+@needs_mailboxes
+def test_a_frame_that_changes_while_it_is_read_ends_the_channel(
+    boxed: Boxed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    channel, _, mailbox = boxed
+    put(channel, mailbox, frame(b"whole"))
+    monkeypatch.setattr(Mailbox, "take", lambda _: frame(b"whole")[:-1])
+    with pytest.raises(ChannelError, match="changed"):
+        channel.receive()
