@@ -5,6 +5,7 @@
 #include <new>
 
 #include "transports/frames.h"
+#include "transports/mailbox_socket.h"
 
 namespace envwire::internal {
 namespace {
@@ -21,7 +22,7 @@ std::vector<std::string> Usable(const v1::MakeResponse& made, const std::string&
   const std::string host = SplitAddress(made.address().empty() ? dialled : made.address()).host;
   std::vector<std::string> usable;
   for (const std::string& address : made.direct().addresses()) {
-    if (address.rfind(kUnix, 0) == 0) {
+    if (IsUnix(address)) {
       if (unix_sockets && IsLocal(host)) usable.push_back(address);
     } else if (!address.empty() && address.front() == ':') {
       usable.push_back(host.find(':') == std::string::npos ? host : "[" + host + "]");
@@ -55,7 +56,15 @@ DirectChannel::DirectChannel(const std::string& address, const std::optional<Tls
   if (!response.has_welcome()) throw ConnectionError(address + " does not speak envwire", false, true);
   limit_ = response.welcome().max_message_bytes();
   reader_.set_limit(limit_);
+  UseMailbox(response.welcome());
   RequireNoMore();
+}
+
+void DirectChannel::UseMailbox(const v1::Welcome& welcome) {
+  auto* local = dynamic_cast<MailboxSocket*>(socket_.get());
+  if (local == nullptr) return;
+  const Descriptor memory = local->TakeDescriptor();
+  if (welcome.has_mailbox()) local->UseMailbox(memory, welcome.mailbox().box_bytes());
 }
 
 // What nobody has asked for yet would be taken for the next answer.
@@ -109,6 +118,7 @@ DirectTransport::DirectTransport(const v1::MakeResponse& made, const std::string
 
 void DirectTransport::Open(const std::string& address, Clock::time_point deadline) {
   address_ = address;
+  hello_.set_mailbox(kHasMailboxes && IsUnix(address));
   channel_ = std::make_unique<DirectChannel>(address, tls_, hello_, std::min(deadline, Clock::now() + kDial));
 }
 

@@ -24,6 +24,8 @@ class DirectChannel {
   std::size_t max_message_bytes() const { return limit_; }
 
  private:
+  // Uses the mailbox that came with the welcome, where one did.
+  void UseMailbox(const v1::Welcome& welcome);
   void RequireNoMore() const;
   Attachments ReadAttachments(std::size_t size, Clock::time_point deadline);
   template <class Message>

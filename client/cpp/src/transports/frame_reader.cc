@@ -4,6 +4,7 @@
 
 #include "errors.h"
 #include "transports/frames.h"
+#include "transports/mailbox.h"
 
 namespace envwire::internal {
 namespace {
@@ -31,13 +32,29 @@ void FrameReader::Fill(std::size_t bytes, Clock::time_point deadline) {
   }
 }
 
-FrameReader::Header FrameReader::ReadHeader(Clock::time_point deadline) {
+bool FrameReader::empty() const {
+  const Box* box = socket_.inbox();
+  if (box == nullptr) return begin_ == end_;
+  const auto* bytes = buffer_.data();
+  return !box->has_frame() && std::all_of(bytes + begin_, bytes + end_, [](char byte) { return byte == 0; });
+}
+
+FrameReader::Header FrameReader::NextHeader(Clock::time_point deadline) {
   if (begin_ == end_) {
     begin_ = end_ = 0;
     if (buffer_.size() > kMostKeptBytes) std::string(kBufferBytes, '\0').swap(buffer_);
+    end_ = socket_.ReadFirst(buffer_.data(), buffer_.size(), deadline);
   }
   const char* at = Read(kFrameHeaderBytes, deadline).data();
-  const Header header{GetNumber<std::uint32_t>(at), GetNumber<std::uint32_t>(at + 4), GetNumber<std::uint64_t>(at + 8)};
+  return {GetNumber<std::uint32_t>(at), GetNumber<std::uint32_t>(at + 4), GetNumber<std::uint64_t>(at + 8)};
+}
+
+FrameReader::Header FrameReader::ReadHeader(Clock::time_point deadline) {
+  Header header = NextHeader(deadline);
+  while (header.IsEmpty() && socket_.inbox() != nullptr) {  // it says no more than that the box is to be looked into
+    if (Clock::now() >= deadline) throw Error("DEADLINE_EXCEEDED", "no answer came in time");
+    header = NextHeader(deadline);
+  }
   if (header.slot != 0 || header.attachments > limit_ || header.message > limit_ - header.attachments) {
     throw ConnectionError("the peer announced a frame that is larger than the limit", false, true);
   }

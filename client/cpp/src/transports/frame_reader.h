@@ -14,22 +14,25 @@ class FrameReader {
     std::size_t message;
     std::uint32_t slot;
     std::size_t attachments;
+    bool IsEmpty() const { return message == 0 && slot == 0 && attachments == 0; }
   };
 
   // Frames of more than `limit` bytes are refused.
   FrameReader(Socket& socket, std::size_t limit);
   void set_limit(std::size_t limit) { limit_ = limit; }
 
-  // Whether nothing has come beyond what was read; what the system still holds would cost a call to see.
-  bool empty() const { return begin_ == end_; }
+  // Whether nothing but wakes has come beyond what was read; what the system still holds would cost a call to see.
+  bool empty() const;
 
-  // All may throw ConnectionError, or Error (DEADLINE_EXCEEDED).
+  // All may throw ConnectionError, or Error (DEADLINE_EXCEEDED). Beside a mailbox, empty frames are passed over: they
+  // only wake the reader of its box.
   Header ReadHeader(Clock::time_point deadline);
   // The next bytes, which stay until more are read.
   std::string_view Read(std::size_t size, Clock::time_point deadline);
   void ReadInto(char* out, std::size_t size, Clock::time_point deadline);
 
  private:
+  Header NextHeader(Clock::time_point deadline);
   void Fill(std::size_t bytes, Clock::time_point deadline);
 
   Socket& socket_;

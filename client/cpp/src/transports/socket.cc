@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,85 +12,18 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <thread>
 
 #include "errors.h"
+#include "transports/mailbox_socket.h"
+#include "transports/plain_socket.h"
 #include "transports/tls_socket.h"
 
 namespace envwire::internal {
 namespace {
 
-// Longer waits are slept through; most steps of cheap environments are served in less. The Python client spins as long.
-constexpr std::chrono::microseconds kSpin{200};
-
 [[noreturn]] void Broke(const std::string& what, int error, bool connected) {
   throw ConnectionError(what + ": " + std::strerror(error), error == ECONNREFUSED, connected);
 }
-
-// An adaptive wait: one that follows a short one begins by looking, since to wake a sleeping processor costs as much as
-// a cheap step. Never on a single processor, which the server needs.
-class Spin {
- public:
-  // Calls `look` until it returns true or the moment is over; returns whether it did.
-  template <class Look>
-  bool Try(Look look) {
-    begun_ = Clock::now();
-    if (!short_) return false;
-    do {
-      if (look()) return true;
-      sched_yield();
-    } while (Clock::now() - begun_ < kSpin);
-    return false;
-  }
-  void Woke() { short_ = several_ && Clock::now() - begun_ < kSpin; }
-
- private:
-  Clock::time_point begun_{};
-  bool short_ = false;
-  bool several_ = std::thread::hardware_concurrency() > 1;
-};
-
-class PlainSocket : public Socket {
- public:
-  PlainSocket(Descriptor fd, std::string address) : fd_(std::move(fd)), address_(std::move(address)) {}
-
-  void Write(const char* data, std::size_t size, Clock::time_point deadline) override {
-    while (size > 0) {
-      const ssize_t sent = send(fd_.get(), data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-      if (sent > 0) {
-        data += sent;
-        size -= static_cast<std::size_t>(sent);
-      } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-        WaitFor(fd_.get(), POLLOUT, deadline);
-      } else if (errno != EINTR) {
-        Broke("the connection to " + address_ + " broke", errno, true);
-      }
-    }
-  }
-
-  std::size_t Read(char* data, std::size_t size, Clock::time_point deadline) override {
-    ssize_t count = -1;
-    const auto look = [&] {
-      count = recv(fd_.get(), data, size, MSG_DONTWAIT);
-      return count >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
-    };
-    if (!spin_.Try(look)) {
-      while (!look()) WaitFor(fd_.get(), POLLIN, deadline);
-    }
-    spin_.Woke();
-    if (count < 0) Broke("the connection to " + address_ + " broke", errno, true);
-    if (count == 0) throw ConnectionError("the peer closed the connection to " + address_, false, true);
-    return static_cast<std::size_t>(count);
-  }
-
-  void Shutdown() override { shutdown(fd_.get(), SHUT_RDWR); }
-  void EndWriting() override { shutdown(fd_.get(), SHUT_WR); }
-
- private:
-  Descriptor fd_;
-  std::string address_;
-  Spin spin_;
-};
 
 // Connects one socket; returns errno, 0 for success.
 int ConnectOne(int fd, const sockaddr* address, socklen_t length, Clock::time_point deadline) {
@@ -146,6 +78,8 @@ UnixAddress::UnixAddress(const std::string& name)
   std::memcpy(address.sun_path + 1, name.data(), name.size());
 }
 
+bool IsUnix(const std::string& address) { return address.rfind(kUnix, 0) == 0; }
+
 void SetTcpOptions(int fd) {
   const int on = 1;
   const int idle = 15;  // seconds of silence after which the kernel asks whether the peer is there
@@ -183,8 +117,9 @@ HostPort SplitAddress(const std::string& address) {
 }
 
 std::unique_ptr<Socket> Connect(const std::string& address, const std::optional<Tls>& tls, Clock::time_point deadline) {
-  if (address.rfind(kUnix, 0) == 0) {
-    return Adopt(ConnectUnix(address.substr(sizeof(kUnix) - 1), deadline), address);
+  if (IsUnix(address)) {
+    Descriptor fd = ConnectUnix(address.substr(sizeof(kUnix) - 1), deadline);
+    return std::make_unique<MailboxSocket>(std::move(fd), address, MailboxSocket::End::kClient);
   }
   Descriptor fd = ConnectTcp(address, deadline);
   if (!tls) return Adopt(std::move(fd), address);

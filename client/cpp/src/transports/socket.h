@@ -13,6 +13,8 @@
 
 namespace envwire::internal {
 
+class Box;
+
 // One connection. A failure closes it: throws ConnectionError, or Error (DEADLINE_EXCEEDED).
 class Socket {
  public:
@@ -24,6 +26,12 @@ class Socket {
   virtual void Write(const char* data, std::size_t size, Clock::time_point deadline) = 0;
   // Reads at least one byte, at most `size`.
   virtual std::size_t Read(char* data, std::size_t size, Clock::time_point deadline) = 0;
+  // Reads where a frame begins, into 64 KiB or more: beside a mailbox, a whole frame may come out of it.
+  virtual std::size_t ReadFirst(char* data, std::size_t size, Clock::time_point deadline) {
+    return Read(data, size, deadline);
+  }
+  // The box in which frames come as well as on the socket; null for none.
+  virtual const Box* inbox() const { return nullptr; }
   // Ends what another thread waits for here. The peer gets what was written before.
   virtual void Shutdown() = 0;
   // Sends no more, which the peer reads as the end; what it sends can still be read.
@@ -46,6 +54,8 @@ class Descriptor {
 
 // What the name of an abstract Unix socket follows in an address.
 inline constexpr char kUnix[] = "unix-abstract:";
+
+bool IsUnix(const std::string& address);
 
 // The address of an abstract Unix socket. Throws ConnectionError for a name that is too long.
 struct UnixAddress {

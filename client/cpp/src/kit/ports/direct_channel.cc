@@ -8,6 +8,7 @@
 #include "random/secrets.h"
 #include "transports/frame_reader.h"
 #include "transports/frames.h"
+#include "transports/mailbox_socket.h"
 
 namespace envwire::internal {
 namespace {
@@ -27,17 +28,29 @@ constexpr Discarded kOfStrangers{std::size_t{1} << 20U, std::chrono::seconds{1}}
 constexpr Discarded kOfClients{std::size_t{1} << 26U, std::chrono::seconds{5}};
 constexpr std::chrono::hours kIdle{24 * 365};
 
-void Send(Socket& socket, const v1::HelloResponse& response) {
+std::string FrameOf(const v1::HelloResponse& response) {
   std::string frame(kFrameHeaderBytes, '\0');
   PutFrameHeader(response.ByteSizeLong(), 0, frame.data());
   response.AppendToString(&frame);
+  return frame;
+}
+
+void Send(Socket& socket, const v1::HelloResponse& response) {
+  const std::string frame = FrameOf(response);
   socket.Write(frame.data(), frame.size(), Clock::now() + kWrite);
 }
 
-void Welcome(Socket& socket, std::size_t max_message_bytes) {
+// Lets a client in, on a Unix socket with a mailbox where it asked for one and there is memory.
+void Welcome(Socket& socket, const v1::HelloRequest& hello, std::size_t max_message_bytes) {
   v1::HelloResponse response;
   response.mutable_welcome()->set_max_message_bytes(max_message_bytes);
-  Send(socket, response);
+  auto* local = dynamic_cast<MailboxSocket*>(&socket);
+  if (!kHasMailboxes || !hello.mailbox() || local == nullptr) return Send(socket, response);
+  const Descriptor memory = MakeMailboxMemory(kBoxBytes);
+  if (!local->UseMailbox(memory, kBoxBytes)) return Send(socket, response);
+  response.mutable_welcome()->mutable_mailbox()->set_box_bytes(kBoxBytes);
+  const std::string frame = FrameOf(response);
+  local->WriteWith(memory, frame.data(), frame.size(), Clock::now() + kWrite);
 }
 
 void Refuse(Socket& socket, const std::exception& thrown, const Discarded& discarded) {
@@ -126,9 +139,10 @@ void ServeChannel(Service& service, const std::shared_ptr<Socket>& socket, Clock
   FrameReader reader(*socket, std::numeric_limits<std::size_t>::max());
   if (reader.Read(sizeof(kPreamble), hello_deadline) != std::string_view(kPreamble, sizeof(kPreamble))) return;
   SessionPtr session;
+  v1::HelloRequest hello;
   Discarded discarded = kOfStrangers;
   try {
-    const v1::HelloRequest hello = ReadHello(reader, hello_deadline);
+    hello = ReadHello(reader, hello_deadline);
     if (hello.has_make()) {
       CheckToken(hello.make().token(), options);
       discarded = kOfClients;
@@ -147,7 +161,7 @@ void ServeChannel(Service& service, const std::shared_ptr<Socket>& socket, Clock
   session->TakeChannel([open = std::weak_ptr<Socket>(socket)] {  // a session that ended shall hold no descriptor
     if (const std::shared_ptr<Socket> earlier = open.lock()) earlier->Shutdown();
   });
-  Welcome(*socket, options.max_message_bytes);
+  Welcome(*socket, hello, options.max_message_bytes);
   reader.set_limit(options.max_message_bytes);
   ServeRequests(*session, *socket, reader);
 }

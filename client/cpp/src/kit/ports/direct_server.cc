@@ -12,6 +12,7 @@
 #include "kit/ports/direct_channel.h"
 #include "kit/ports/listeners.h"
 #include "random/secrets.h"
+#include "transports/mailbox_socket.h"
 
 namespace envwire::internal {
 namespace {
@@ -106,8 +107,9 @@ void DirectServer::Serve(Connection* connection, Descriptor fd, bool is_tcp) {
 }
 
 std::shared_ptr<Socket> DirectServer::Opened(Descriptor fd, bool is_tcp, Clock::time_point deadline) const {
-  if (is_tcp) SetTcpOptions(fd.get());
-  if (is_tcp && tls_) return tls_->Accept(std::move(fd), deadline);
+  if (!is_tcp) return std::make_shared<MailboxSocket>(std::move(fd), "a client", MailboxSocket::End::kServer);
+  SetTcpOptions(fd.get());
+  if (tls_) return tls_->Accept(std::move(fd), deadline);
   return Adopt(std::move(fd), "a client");
 }
 

@@ -1,0 +1,55 @@
+// A Unix socket beside which small frames go through a mailbox.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "transports/mailbox.h"
+#include "transports/plain_socket.h"
+
+namespace envwire::internal {
+
+// Until it is given the memory of a mailbox it is a plain socket. From then on each Write is one whole frame without
+// attachments, which goes into the box where that may be, and ReadFirst looks into the other one as well as at the
+// socket.
+class MailboxSocket : public PlainSocket {
+ public:
+  enum class End { kClient, kServer };
+
+  // A client's end also takes in descriptors, up to TakeDescriptor.
+  MailboxSocket(Descriptor fd, std::string address, End end)
+      : PlainSocket(std::move(fd), std::move(address)), end_(end), takes_descriptors_(end == End::kClient) {}
+
+  // Writes bytes of which the first comes with a descriptor.
+  void WriteWith(const Descriptor& sent, const char* data, std::size_t size, Clock::time_point deadline);
+  // Returns the last descriptor that came, -1 for none; no more are taken in.
+  Descriptor TakeDescriptor();
+  // Uses the memory of a mailbox; returns false where that cannot be, and stays as it was.
+  bool UseMailbox(const Descriptor& memory, std::size_t box_bytes);
+
+  void Write(const char* data, std::size_t size, Clock::time_point deadline) override;
+  std::size_t ReadFirst(char* data, std::size_t size, Clock::time_point deadline) override;
+  const Box* inbox() const override { return in_; }
+  void Shutdown() override;
+
+ protected:
+  ssize_t Receive(char* data, std::size_t size) override;
+
+ private:
+  void Keep(const msghdr& message);
+  bool TakeFrame(char* data, std::size_t size, std::size_t* count);
+  bool TakeBytes(char* data, std::size_t size, std::size_t* count);
+
+  const End end_;
+  bool takes_descriptors_;
+  std::optional<Descriptor> received_;
+  std::unique_ptr<Mailbox> mailbox_;
+  Box* in_ = nullptr;
+  Box* out_ = nullptr;
+  Spin spin_;
+  std::atomic<bool> shut_{false};
+};
+
+}  // namespace envwire::internal
