@@ -54,6 +54,14 @@ int OpenDescriptors() {
   return count;
 }
 
+// Memory of a mailbox, seen as it is.
+struct Memory {
+  ~Memory() { munmap(bytes, 2 * kBoxBytes); }
+
+  const Descriptor fd = MakeMailboxMemory(kBoxBytes);
+  char* const bytes = static_cast<char*>(mmap(nullptr, 2 * kBoxBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0));
+};
+
 // The server's end of one channel on a Unix socket or on TCP; what comes with the welcome is the test's to say.
 struct Peer {
   explicit Peer(bool tcp = false)
@@ -90,20 +98,23 @@ struct Peer {
     socket->Write(&frame[at], frame.size() - at, Late());
   }
 
-  // Has the client exchange one step, answered by `answer`.
-  template <class Answers>
-  double Step(Answers answer) {
-    const auto served = std::async(std::launch::async, answer);
-    Answer came;
-    transport->Exchange({Kind::kStep, ""}, "", Late(), &came);
-    return came.message.step().reward();
-  }
-  double StepOnTheSocket() {
-    return Step([this] {
+  // Has the client exchange one step; returns the reward, which is 7.
+  double Step() {
+    const auto served = std::async(std::launch::async, [this] {
       EXPECT_TRUE(Heard<v1::InteractRequest>(*reader).has_step());
       const std::string frame = StepFrame(7);
       socket->Write(frame.data(), frame.size(), Late());
     });
+    Answer came;
+    transport->Exchange({Kind::kStep, ""}, "", Late(), &came);
+    return came.message.step().reward();
+  }
+  // Whether the client puts a request into the box of a server that says that it is awake.
+  bool UsesTheBox(const Memory& memory) {
+    EXPECT_TRUE(socket->UseMailbox(memory.fd, kBoxBytes));
+    memory.bytes[1] = 0;
+    EXPECT_EQ(Step(), 7);
+    return memory.bytes[0] == 1;
   }
 
   const Descriptor listener;
@@ -117,28 +128,23 @@ struct Peer {
 
 TEST(MailboxChannel, AClientUsesTheMailboxThatItIsOffered) {
   Peer peer;
-  const Descriptor memory = MakeMailboxMemory(kBoxBytes);
-  peer.LetIn({&memory}, kBoxBytes);
+  const Memory memory;
+  peer.LetIn({&memory.fd}, kBoxBytes);
   EXPECT_TRUE(peer.hello.mailbox());
-  ASSERT_TRUE(peer.socket->UseMailbox(memory, kBoxBytes));
-  auto* bytes = static_cast<char*>(mmap(nullptr, 2 * kBoxBytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0));
-  bytes[1] = 0;  // the server is awake
-  EXPECT_EQ(peer.StepOnTheSocket(), 7);
-  EXPECT_EQ(bytes[0], 1);  // the request came in the box
-  munmap(bytes, 2 * kBoxBytes);
+  EXPECT_TRUE(peer.UsesTheBox(memory));
 }
 
 TEST(MailboxChannel, ClientsOnTcpDoNotAsk) {
   Peer peer(true);
   peer.LetIn({}, 0);
   EXPECT_FALSE(peer.hello.mailbox());
-  EXPECT_EQ(peer.StepOnTheSocket(), 7);
+  EXPECT_EQ(peer.Step(), 7);
 }
 
 TEST(MailboxChannel, WithoutItsDescriptorThereIsNoMailbox) {
   Peer peer;
   peer.LetIn({}, kBoxBytes);
-  EXPECT_EQ(peer.StepOnTheSocket(), 7);
+  EXPECT_EQ(peer.Step(), 7);
 }
 
 TEST(MailboxChannel, ASizeThatLiesIsNoMailbox) {
@@ -146,7 +152,7 @@ TEST(MailboxChannel, ASizeThatLiesIsNoMailbox) {
     Peer peer;
     const Descriptor memory = MakeMailboxMemory(kBoxBytes);
     peer.LetIn({&memory}, box_bytes);
-    EXPECT_EQ(peer.StepOnTheSocket(), 7) << box_bytes;
+    EXPECT_EQ(peer.Step(), 7) << box_bytes;
   }
 }
 
@@ -155,11 +161,11 @@ TEST(MailboxChannel, AllDescriptorsThatComeAreClosed) {
   {
     Peer peer;
     const Descriptor other(open("/dev/zero", O_RDWR | O_CLOEXEC));
-    const Descriptor memory = MakeMailboxMemory(kBoxBytes);
+    const Memory memory;
     const int here = OpenDescriptors();
-    peer.LetIn({&other, &other, &memory}, kBoxBytes);
+    peer.LetIn({&other, &other, &memory.fd}, kBoxBytes);
     EXPECT_EQ(OpenDescriptors(), here + 2);  // the connection's ends
-    EXPECT_EQ(peer.StepOnTheSocket(), 7);
+    EXPECT_TRUE(peer.UsesTheBox(memory));    // the last one is the mailbox's
   }
   EXPECT_EQ(OpenDescriptors(), before);
 }
@@ -220,6 +226,7 @@ TEST(MailboxChannel, TheKitServesWhatIsInTheBox) {
   auto& socket = dynamic_cast<MailboxSocket&>(*kit.socket);
   const Descriptor memory = socket.TakeDescriptor();
   auto* bytes = static_cast<char*>(mmap(nullptr, 2 * kBoxBytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0));
+  ASSERT_NE(bytes, MAP_FAILED);
   v1::InteractRequest request;
   request.mutable_reset()->set_sequence(1);
   const std::string frame = FrameOf(request);
