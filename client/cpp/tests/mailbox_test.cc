@@ -208,7 +208,7 @@ TEST(MailboxSocket, WakesAReaderWhoFellAsleepWhileItPut) {
 // Frames of many sizes, each answered by itself.
 TEST(MailboxSocket, CarriesFramesBothWays) {
   Channel channel;
-  constexpr int kRounds = 20'000;
+  constexpr int kRounds = 5'000;
   const auto served = std::async(std::launch::async, [&] {
     FrameReader reader(*channel.server, kLimit);
     for (int round = 0; round < kRounds; ++round) {
@@ -228,7 +228,7 @@ TEST(MailboxSocket, CarriesFramesBothWays) {
 
 // A writer, and a reader who falls asleep at any point of what the writer does, round for round.
 struct Sleeper {
-  static constexpr int kRounds = 300'000;
+  static constexpr int kRounds = 100'000;
   static constexpr int kSeconds = 10;
 
   void Write() {
