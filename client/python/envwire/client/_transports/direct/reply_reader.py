@@ -42,7 +42,7 @@ class ReplyReader:
         #: One value, so that an interrupt leaves it whole.
         self._last = -1, b""
         #: The first bytes of a reply whose header is incomplete.
-        self._early = b""
+        self._early: bytes = b""
         #: Header and message of the reply, or the last one.
         self._head = bytearray()
         self._area: Area | None = None
@@ -62,27 +62,26 @@ class ReplyReader:
             BlockingIOError: The reply is not complete, or did not arrive in time.
             OSError: The connection broke, or the data is not a reply.
         """
-        reply, mailbox, again = None, self._mailbox, False
+        reply, mailbox, received = None, self._mailbox, False
         while reply is None:
             if self._rest:
                 reply = self._read_rest(flags or self._rest_flags)
-                continue
-            if mailbox is not None and (mailbox.arrived() or mailbox.sleep()):
-                data = mailbox.take()
-            elif again and (
-                flags or self._overdue()
-            ):  # a wake or a part of a header came, maybe without end
-                raise BlockingIOError("no reply yet")
+            elif mailbox is not None and (mailbox.arrived() or mailbox.sleep()):
+                reply = self._begun(mailbox.take())
+            elif received and (flags or self._overdue()):
+                raise BlockingIOError("no reply yet")  # but wakes, maybe without end
             elif self._expected and not self._early:
-                reply, again = self._read_expected(flags), True
-                continue
+                reply, received = self._read_expected(flags), True
             else:
-                data, again = self.connection.recv(SMALL_BYTES, flags), True
-            length, header = self._last
-            if len(data) == length and data.startswith(header) and not self._early:
-                return Reply(data[HEADER_BYTES:])
-            reply = self._parse(data)
+                reply, received = self._begun(self.connection.recv(SMALL_BYTES, flags)), True
         return reply
+
+    def _begun(self, data: bytes) -> Reply | None:
+        """Takes the first bytes of a reply (see `_parse`), most probably one like the last."""
+        length, header = self._last
+        if len(data) == length and data.startswith(header) and not self._early:
+            return Reply(data[HEADER_BYTES:])
+        return self._parse(data)
 
     def _overdue(self) -> bool:
         """Returns whether the time to wait for the reply has passed."""
