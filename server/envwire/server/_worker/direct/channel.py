@@ -103,8 +103,6 @@ class Channel:
             return [frame[HEADER_BYTES:]]
         if len(frame) != self._end(frame, 0):
             raise ChannelError("a frame that changed while it was taken out of the mailbox")
-        if len(frame) == HEADER_BYTES:
-            return []
         self._last = len(frame), frame[:HEADER_BYTES]
         return [frame[HEADER_BYTES:]]
 

@@ -285,13 +285,16 @@ def test_a_request_in_the_box_is_whole_though_half_a_wake_came(boxed: Boxed) -> 
 
 
 @needs_mailboxes
-def test_an_empty_frame_is_no_request_wherever_it_comes(boxed: Boxed) -> None:
+def test_an_empty_frame_is_a_wake_on_the_socket_only(boxed: Boxed) -> None:
     channel, client, mailbox = boxed
-    for _ in range(3):
-        put(channel, mailbox, WAKE)
-        assert channel.receive() == []
+    for message in (b"first", b"other"):
+        put(channel, mailbox, frame(message))
+        assert channel.receive() == [message]
         client.sendall(WAKE)
         assert channel.receive() == []
+    put(channel, mailbox, WAKE)
+    with pytest.raises(ChannelError):
+        channel.receive()
 
 
 @needs_mailboxes
