@@ -28,7 +28,7 @@ from envwire.wire.mailbox import ORDERED
 from tests.direct.detour import through
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.relay import Cut, How, Relay
-from tests.faults.scene import active, alive, eventually
+from tests.faults.scene import active, alive, eventually, resumed
 from tests.hosted_envs import Fault
 
 
@@ -187,6 +187,30 @@ def test_an_interrupted_wait_leaves_an_environment_that_goes_on(scenes: Any) -> 
         with meanwhile(scene, interrupt), pytest.raises(KeyboardInterrupt):
             scene.env.step(int(Fault.SLEEP))
         steps = assert_taken_at_most_once(scene.env, steps)
+
+
+@pytest.mark.parametrize("moment", ["next_request", "receive"])
+def test_an_interrupt_beside_a_wait_leaves_an_environment_that_goes_on(
+    scenes: Any, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the request was sent, and after its reply was received."""
+    env = scenes(timeout=5.0, **FAULTY).env
+    env.reset()
+    env.step(int(Fault.NONE))
+    session = env._handle.driver.session
+    method = getattr(session, moment)
+
+    def interrupted(*args: Any) -> None:
+        monkeypatch.undo()
+        if moment == "next_request":
+            method(*args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(session, moment, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        env.step(int(Fault.NONE))
+    assert env.step(int(Fault.NONE))[-1]["steps"] == 3
+    assert resumed(env) == 0
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,8 @@ class BlockingDriver:
         self._lock = threading.Lock()
         self._failure: Exception | None = None
         self._reply: Reply | None = None
+        #: Whether the pending request was sent by `begin`, so that its reply is yet to be received.
+        self._begun = False
 
     def use(self, transport: Transport) -> None:
         """Replaces the transport."""
@@ -96,6 +98,7 @@ class BlockingDriver:
         with self._lock:
             if session.state is not _READY and session.pending:
                 self._drop_pending()
+            self._begun = False
             request = session.next_request(operation)
             try:
                 reply = self.transport.exchange(request, session.timeout, session.header)
@@ -115,7 +118,7 @@ class BlockingDriver:
         with self._lock:
             if session.state is not _READY and session.pending:
                 self._drop_pending()
-            self._failure = self._reply = None
+            self._failure, self._reply, self._begun = None, None, True
             request = session.next_request(operation)
             try:
                 self.transport.send(request, session.timeout, session.header)
@@ -165,7 +168,10 @@ class BlockingDriver:
     def _drop_pending(self) -> None:
         """Completes a request whose caller was interrupted or gave up (see `discarded`)."""
         if not self.session.in_doubt:
-            self.await_reply()
+            if self._begun:
+                self.await_reply()
+            else:  # its caller was interrupted just before it was sent, or just after it was answered
+                self.session.give_up()
         run(discarded(self.session), self._perform)
 
     def _try_again(self, failure: BaseException) -> Event:
@@ -242,7 +248,8 @@ class BlockingDriver:
 
     def _is_idle(self, timeout: float | None) -> bool:
         """Returns whether no answer is pending, or it arrives in time. One in doubt is asked for again in that time."""
-        if timeout is None or not self.session.pending or self.session.in_doubt:
+        session = self.session
+        if timeout is None or not session.pending or session.in_doubt or not self._begun:
             return True
         if (descriptor := self.fileno()) < 0:
             return descriptor == ARRIVED

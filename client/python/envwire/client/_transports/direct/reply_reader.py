@@ -93,8 +93,8 @@ class ReplyReader:
             raise ConnectionResetError("the server closed the connection")
         if self._early:
             data, self._early = self._early + data, b""
-        while self._mailbox is not None and data.startswith(WAKE):
-            data = data[HEADER_BYTES:]
+        if self._mailbox is not None:
+            data = _without_wakes(data)
         if len(data) < HEADER_BYTES:
             self._early = data
             return None
@@ -166,3 +166,9 @@ class ReplyReader:
         if self._shared is None:
             raise ConnectionResetError("the server refers to memory that it does not share")
         return self._shared.area(slot, length)
+
+
+def _without_wakes(data: bytes) -> bytes:
+    while data.startswith(WAKE):
+        data = data[HEADER_BYTES:]
+    return data
