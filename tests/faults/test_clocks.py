@@ -15,6 +15,7 @@ from envwire.codec import FaultError, Reason
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
+from envwire.server._ipc.frames import MemoryUse
 from envwire.server._ipc.scoreboard import Counters
 from envwire.server._processes.process import Process
 from envwire.server._processes.session_link import SessionLink
@@ -109,7 +110,7 @@ class Scene:
         """Lets the client open a direct channel."""
         connection, client = socket.socketpair()
         with connection:
-            await self.session.admit(connection, connection, shares_memory=False)
+            await self.session.admit(connection, connection, MemoryUse())
         self.clients.append(client)
 
     def hang_up(self) -> None:

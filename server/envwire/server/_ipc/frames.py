@@ -22,8 +22,7 @@ from typing import NamedTuple
 from envwire.server._ipc.gathering import Buffer, send_gathered
 from envwire.server._ipc.message_slots import MessageSlots, MessageSlotsError
 
-#: Control socket message with a connection: the session's number, and whether its client uses shared memory, and a
-#: mailbox.
+#: Control socket message with a connection: the session's number, and its client's `MemoryUse`.
 ADMIT = struct.Struct("<Q??")
 #: Control socket message that requests a copy of the process, with a socket for the answer and the copy's descriptors.
 FORK = b"fork"
@@ -67,6 +66,18 @@ class Kind(IntEnum):
     DRAIN = 8
     RENDER = 9
     RENDERED = 10
+
+
+class MemoryUse(NamedTuple):
+    """What memory a client on this machine can use together with the process of its session.
+
+    Attributes:
+        frames: Slots for large frames.
+        mailbox: A mailbox for small ones.
+    """
+
+    frames: bool = False
+    mailbox: bool = False
 
 
 class FrameError(Exception):

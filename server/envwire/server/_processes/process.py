@@ -13,7 +13,7 @@ from operator import attrgetter
 from typing import Any
 
 from envwire.codec import FaultError, Reason
-from envwire.server._ipc.frames import ADMIT, FORK, PACKET_BYTES
+from envwire.server._ipc.frames import ADMIT, FORK, PACKET_BYTES, MemoryUse
 from envwire.server._ipc.orphans import kill
 from envwire.server._logs.fields import extra, of_sessions
 from envwire.server._processes.endpoints import FrontEndpoints, open_endpoints
@@ -202,15 +202,13 @@ class Process:
         """Tells the process that the server stops in `seconds`; both share the machine's monotonic clock."""
         self._link.tell_draining(time.monotonic() + seconds)
 
-    def admit(
-        self, session: SessionLink, connection: socket.socket, shares_memory: bool, mailbox: bool
-    ) -> None:
-        """Hands a client's connection over to a session (see `SessionRecord.admit`).
+    def admit(self, session: SessionLink, connection: socket.socket, memory: MemoryUse) -> None:
+        """Hands a client's connection over to a session.
 
         Raises:
             AdmitError: The process is gone or accepts no more connections.
         """
-        packet = ADMIT.pack(session.number, shares_memory, mailbox)
+        packet = ADMIT.pack(session.number, *memory)
         try:
             socket.send_fds(self._control_socket, [packet], [connection.fileno()])
         except OSError as error:

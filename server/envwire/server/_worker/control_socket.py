@@ -8,7 +8,7 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 
-from envwire.server._ipc.frames import ADMIT, FORK
+from envwire.server._ipc.frames import ADMIT, FORK, MemoryUse
 from envwire.server._worker.forking import fork_apart, obstacle
 
 #: Socket for the answer, then link, output, control socket, scoreboard and lifeline of the copy.
@@ -32,14 +32,14 @@ class ControlSocket:
 
     Args:
         sock: The packet socket.
-        admit: Called with a session's number, whether its client uses shared memory and a mailbox, and the connection.
+        admit: Called with a session's number, the memory that its client can use, and the connection.
         packed: Whether several sessions share the process, which then cannot be copied.
     """
 
     def __init__(
         self,
         sock: socket.socket,
-        admit: Callable[[int, bool, bool, socket.socket], None],
+        admit: Callable[[int, MemoryUse, socket.socket], None],
         packed: bool,
     ) -> None:
         self._socket = sock
@@ -59,8 +59,8 @@ class ControlSocket:
         if packet == FORK and descriptors:
             self._fork(socket.socket(fileno=descriptors[0]), descriptors[1:])
         elif descriptors:  # no descriptor: too many open files here; the client retries
-            number, shares, mailbox = ADMIT.unpack(packet)
-            self._admit(number, shares, mailbox, socket.socket(fileno=descriptors[0]))
+            number, *memory = ADMIT.unpack(packet)
+            self._admit(number, MemoryUse(*memory), socket.socket(fileno=descriptors[0]))
 
     def _fork(self, answers: socket.socket, descriptors: Sequence[int]) -> None:
         """Forks this process for another session, and reports the result to the front."""

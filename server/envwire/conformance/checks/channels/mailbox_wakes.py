@@ -8,7 +8,7 @@ from envwire.conformance.checks.channels.mailbox import boxed, put
 from envwire.conformance.outcomes import expect_equal
 from envwire.conformance.raw.direct_link import WAKE, frame
 from envwire.conformance.raw.values import int64s, integer
-from envwire.conformance.suite import CheckContext, cases, check
+from envwire.conformance.suite import CheckContext, Level, cases, check
 from envwire.v1.values_pb2 import Value
 
 _DIRECT = ("direct",)
@@ -96,7 +96,13 @@ def a_wake_is_not_answered(context: CheckContext, wakes: list[bytes]) -> None:
     expect_equal(int64s(answer.observation), [6, 6], "steps and sum")
 
 
-@cases({"asleep": True, "awake": False}, "MAILBOX-12 FRAME-4", over=_DIRECT, profile="mailbox")
+@cases(
+    {"asleep": True, "awake": False},
+    "MAILBOX-12 FRAME-4",
+    over=_DIRECT,
+    profile="mailbox",
+    level=Level.RECOMMENDED,
+)
 def half_a_wake_disturbs_no_request_in_the_box(context: CheckContext, asleep: bool) -> None:
     """A request in the box is served, though only half of an earlier wake has arrived on the socket."""
     session, link = boxed(context)

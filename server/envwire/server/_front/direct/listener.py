@@ -20,6 +20,7 @@ from envwire.server._auth.tls import server_tls
 from envwire.server._front.direct.frames import discard, receive_frame, receive_hello, send_response
 from envwire.server._front.direct.tls_relay import end_tls
 from envwire.server._front.ports import cannot_bind, set_options
+from envwire.server._ipc.frames import MemoryUse
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 
@@ -200,12 +201,8 @@ class DirectListener:
             made = response.made
             owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
         session = self._sessions.find(owner.session_id, owner.secret)
-        admitting = session.admit(
-            connection,
-            peer.client,
-            shares_memory=hello.shared_memory and local,
-            mailbox=hello.mailbox and local,
-        )
+        memory = MemoryUse(hello.shared_memory and local, hello.mailbox and local)
+        admitting = session.admit(connection, peer.client, memory)
         await asyncio.wait_for(admitting, _HELLO_SECONDS)
 
     async def _make(self, peer: Peer, hello: direct_pb2.MakeHello) -> direct_pb2.HelloResponse:

@@ -19,6 +19,7 @@ from envwire.server._front.sessions.activity import Activity
 from envwire.server._front.sessions.backlog import Backlog, SessionBacklog
 from envwire.server._front.sessions.end_reasons import describe_end
 from envwire.server._front.sessions.life import ENDS, TRANSITIONS, Event, Life
+from envwire.server._ipc.frames import MemoryUse
 from envwire.server._ipc.pictures import Picture
 from envwire.server._ipc.scoreboard import Counters, Episode
 from envwire.server._processes.exit_status import describe_exit
@@ -131,20 +132,14 @@ class SessionRecord:
         self.activity.answered(more=self._pending.give_back())
 
     async def admit(
-        self,
-        connection: socket.socket,
-        client: socket.socket,
-        *,
-        shares_memory: bool = False,
-        mailbox: bool = False,
+        self, connection: socket.socket, client: socket.socket, memory: MemoryUse
     ) -> None:
         """Hands a client's connection over to the process, as its direct channel.
 
         Args:
             connection: The connection; the caller keeps ownership of this descriptor.
             client: The client's own socket: the connection itself, or the one that TLS runs over. Likewise.
-            shares_memory: Whether the client reads large frames from shared memory.
-            mailbox: Whether it exchanges small frames in a mailbox.
+            memory: What memory the client can use together with the process.
 
         Raises:
             FaultError: The session has ended.
@@ -154,7 +149,7 @@ class SessionRecord:
         self.activity.touch()
         presence = Presence(client, connection)
         try:
-            self.process.admit(self._link, connection, shares_memory, mailbox)
+            self.process.admit(self._link, connection, memory)
         except AdmitError:
             presence.close()
             raise await self.why_ended() from None

@@ -7,7 +7,7 @@ import socket
 import time
 from collections.abc import Callable
 
-from envwire.server._ipc.frames import FrameSocket
+from envwire.server._ipc.frames import FrameSocket, MemoryUse
 from envwire.server._session.states import State
 from envwire.server._worker.direct.channel import Channel, ChannelError, end_connection
 from envwire.server._worker.direct.channels import Channels
@@ -52,14 +52,13 @@ class DirectService:
         self._limit, self._shared_memory = config.max_message_bytes, config.shared_memory
         self.channels = Channels(waiting, self._limit, self._serve)
 
-    def admit(self, number: int, shares: bool, mailbox: bool, connection: socket.socket) -> None:
+    def admit(self, number: int, memory: MemoryUse, connection: socket.socket) -> None:
         """Opens a direct channel to a session.
 
         Args:
             number: The session's number.
-            shares: Whether its client reads large frames from shared memory.
-            mailbox: Whether its client exchanges small frames in a mailbox. It gets one if the process holds no other
-                session, so that the process need not look into many.
+            memory: What memory its client can use. It gets a mailbox if the process holds no other session, so that
+                the process need not look into many.
             connection: The connection that the front hands over.
         """
         served = self._sessions.by_number.get(number)
@@ -67,8 +66,8 @@ class DirectService:
             end_connection(connection)
             return
         space = served.session.hosted.env.observation_space
-        shared = share(self._shared_memory, space) if shares else None
-        boxes = new_boxes() if mailbox and not self._sessions.packed else None
+        shared = share(self._shared_memory, space) if memory.frames else None
+        boxes = new_boxes() if memory.mailbox and not self._sessions.packed else None
         self.channels.open(served, Channel(connection, self._limit, shared, boxes))
 
     def _serve(self, served: ServedSession, channel: Channel, raw: bytes) -> None:

@@ -13,6 +13,7 @@ import pytest
 from envwire.codec import FaultError, Reason, decode_fault, envwire_family
 from envwire.server._front.direct import listener as direct
 from envwire.server._front.direct.listener import DirectListener
+from envwire.server._ipc.frames import MemoryUse
 from envwire.server.config import ServerConfig
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
@@ -29,7 +30,7 @@ def framed(message: bytes) -> bytes:
 
 def hello(session_id: str = "known", secret: bytes = SECRET) -> bytes:
     owner = pb.SessionHeader(session_id=session_id, secret=secret)
-    request = direct_pb2.HelloRequest(header=owner, shared_memory=True)
+    request = direct_pb2.HelloRequest(header=owner, shared_memory=True, mailbox=True)
     return PREAMBLE + framed(request.SerializeToString())
 
 
@@ -37,8 +38,7 @@ class Hosted:
     """The sessions of a server, of which it has one, which answers what it is handed over with b"hi"."""
 
     def __init__(self) -> None:
-        self.shares: list[bool] = []
-        self.mailboxes: list[bool] = []
+        self.memory: list[MemoryUse] = []
         self.left: list[bytes] = []
 
     def find(self, session_id: str, secret: bytes) -> Hosted:
@@ -49,16 +49,10 @@ class Hosted:
         return self
 
     async def admit(
-        self,
-        connection: socket.socket,
-        client: socket.socket,
-        *,
-        shares_memory: bool,
-        mailbox: bool,
+        self, connection: socket.socket, client: socket.socket, memory: MemoryUse
     ) -> None:
         assert client is connection, "without TLS"
-        self.shares.append(shares_memory)
-        self.mailboxes.append(mailbox)
+        self.memory.append(memory)
         with contextlib.suppress(BlockingIOError):
             self.left.append(connection.recv(100))
         await asyncio.get_running_loop().sock_sendall(connection, b"hi")
@@ -143,7 +137,7 @@ def test_an_owner_is_handed_over_and_gets_memory_only_on_this_machine(kind: int)
         client = await connect()
         await client.say(hello())
         assert await client.hear() == b"hi"
-        assert hosted.shares == [kind == 0]
+        assert hosted.memory == [MemoryUse(frames=kind == 0, mailbox=kind == 0)]
 
     run(story, kind)
 
@@ -158,7 +152,7 @@ def test_a_hello_may_be_cut_at_any_byte_and_what_follows_it_is_left_to_the_sessi
             await client.say(hello()[:cut])
             await client.say(hello()[cut:])
             assert await client.hear() == b"hi"
-        assert len(hosted.shares) == len(hello()) - 1
+        assert len(hosted.memory) == len(hello()) - 1
 
     run(story, kind)
 
@@ -184,7 +178,7 @@ def test_what_does_not_begin_right_is_dropped_without_a_word(kind: int, sent: by
         client = await connect()
         await client.say(sent)
         assert await client.hear() == b""
-        assert hosted.shares == []
+        assert hosted.memory == []
 
     run(story, kind)
 
@@ -218,7 +212,7 @@ def test_refusals_are_told(kind: int, sent: bytes, why: str) -> None:
         client = await connect()
         await client.say(sent)
         assert reason(await client.hear()) == why
-        assert hosted.shares == []
+        assert hosted.memory == []
 
     run(story, kind)
 
