@@ -35,7 +35,15 @@ TAIL: Final = struct.Struct("<1sd6s")
 ENDS: Final = {flags: written + NO_INFO for flags, written in FLAGS.items()}
 """The ends of plain steps: both flags and an empty info."""
 
-ENDS_READ: Final = {written: flags for flags, written in ENDS.items()}
+ENDS_READ: Final = {written: flags for flags, written in ENDS.items()} | {
+    b"".join(FLAGS[flags][place : place + 2] for place in (0, 2) if flags[place // 2])
+    + NO_INFO: flags
+    for flags in FLAGS
+}
+"""The flags by the ends of plain steps, also without what is false, as other servers write them."""
+
+TAILS_READ: Final = {len(end): struct.Struct(f"<1sd{len(end)}s") for end in ENDS_READ}
+"""The bytes after the observation of a plain step, by the length of the end."""
 
 TYPED: Final = tuple(
     tag(_STEP, f"typed_{name}", LENGTH_DELIMITED) for name in ("reward", "terminated", "truncated")

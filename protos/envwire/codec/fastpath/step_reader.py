@@ -20,6 +20,7 @@ from envwire.codec.fastpath.step_parts import (
     RESPONSE,
     REWARD,
     TAIL,
+    TAILS_READ,
     TYPED,
 )
 from envwire.codec.fastpath.values import TreeReader, ValueReader
@@ -51,8 +52,8 @@ class StepResponseReader:
         self._observation = ValueReader()
         self._typed = tuple(ValueReader() for _ in TYPED)
         self._info = TreeReader(INFO)
-        #: Length of the last plain answer, what is before its elements, and their layout.
-        self._last: tuple[int, bytes, ArrayLayout | None] = -1, b"", None
+        #: Length of the last plain answer, what is before its elements, their layout, and what is behind them.
+        self._last: tuple[int, bytes, ArrayLayout | None, struct.Struct] = -1, b"", None, TAIL
 
     def read(self, raw: bytes, area: Area | None = None) -> StepResult | None:
         """Returns the result of `Env.step`; None if the answer is left to protobuf.
@@ -61,9 +62,9 @@ class StepResponseReader:
             raw: An InteractResponse.
             area: Its attachments.
         """
-        length, before, layout = self._last
+        length, before, layout, tail = self._last
         if layout is not None and len(raw) == length and raw.startswith(before):
-            mark, reward, end = TAIL.unpack_from(raw, length - TAIL.size)
+            mark, reward, end = tail.unpack_from(raw, length - tail.size)
             outcome = ENDS_READ.get(end)
             if outcome is not None and mark == REWARD:
                 observation = layout.read_inline(raw, len(before))
@@ -78,16 +79,13 @@ class StepResponseReader:
             return None
         try:
             observation, index = self._value(self._observation, raw, start + 1, area)
-            if len(raw) - index != TAIL.size:
+            outcome = ENDS_READ.get(raw[index + 1 + DOUBLE.size :])
+            if outcome is None or raw[index : index + 1] != REWARD:
                 return self._with_info(observation, raw, index, area)
         except (CodecError, DecodeError, struct.error):  # protobuf reports what is wrong, if it is
             return None
-        mark, reward, end = TAIL.unpack_from(raw, index)
-        outcome = ENDS_READ.get(end)
-        if outcome is None or mark != REWARD:
-            return None
         self._remember(raw, index, observation)
-        return (observation, reward, *outcome, {})
+        return (observation, DOUBLE.unpack_from(raw, index + 1)[0], *outcome, {})
 
     def _remember(self, raw: bytes, end: int, observation: Any) -> None:
         """Remembers a plain answer, whose observation ends at `end`, as the pattern for the next ones."""
@@ -96,7 +94,8 @@ class StepResponseReader:
             return
         start = end - layout.length
         if raw.endswith(layout.inline, 0, start):
-            self._last = len(raw), raw[:start], layout
+            tail = TAILS_READ[len(raw) - end - 1 - DOUBLE.size]
+            self._last = len(raw), raw[:start], layout, tail
 
     def _with_info(
         self, observation: Any, raw: bytes, index: int, area: Area | None

@@ -121,6 +121,19 @@ def test_an_answer_like_the_last_one_has_its_own_elements_reward_and_flags() -> 
         assert identical(reader.read(written), result)
 
 
+@pytest.mark.parametrize("terminated", [False, True])
+@pytest.mark.parametrize("truncated", [False, True])
+def test_plain_answers_of_servers_that_leave_out_what_is_false_are_read(
+    terminated: bool, truncated: bool
+) -> None:
+    """As protobuf does: without this each step of the environment kits took 6 us more."""
+    reader, array = StepResponseReader(envwire_family()), np.arange(4, dtype=np.float32)
+    for step in range(1, 4):
+        for flags in ((terminated, truncated), (False, False)):
+            result = (array + step, 0.5 * step, *flags, {})
+            assert identical(reader.read(response(result)), result)
+
+
 @pytest.mark.parametrize("other", [("a", np.arange(4.0)), np.arange(8.0), {"x": np.arange(4.0)}])
 def test_an_observation_that_ends_like_an_array_before_it_is_not_taken_for_one(other: Any) -> None:
     reader = StepResponseReader(envwire_family())
@@ -192,15 +205,19 @@ def test_other_observations_are_left_to_protobuf(observation: Any) -> None:
 
 @pytest.mark.parametrize("observation", [np.arange(4, dtype=np.float32), {"x": (1, "a")}, 5])
 @pytest.mark.parametrize("info", [{"a": 1, "b": np.float64(2)}, {}])
+@pytest.mark.parametrize("shorter", [False, True])
 @PROFILE
 @given(data=st.data())
 def test_damaged_answers_are_refused_left_to_protobuf_or_read_alike(
-    observation: Any, info: dict[str, Any], data: st.DataObject
+    observation: Any, info: dict[str, Any], shorter: bool, data: st.DataObject
 ) -> None:
     result = (observation, 1.5, True, np.False_ if info else False, info)
     reader, written = StepResponseReader(envwire_family()), StepResponseWriter().write(result)
     assert written is not None
     assert reader.read(written) is not None
+    if shorter:
+        written = response(result)
+        assert info or reader.read(written) is not None
     whole = bytearray(written)
     for _ in range(data.draw(st.integers(1, 3))):
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
