@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envwire.wire import mailbox
 from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.frames import HEADER, HEADER_BYTES
 from envwire.wire.mailbox import BOX_BYTES, WAKE, Mailbox
@@ -97,7 +96,7 @@ def test_a_reader_that_falls_asleep_meanwhile_is_woken(
 
     ends.server.look()
     with monkeypatch.context() as patch:
-        patch.setattr(mailbox, "_barrier", falling_asleep())
+        patch.setattr(ends.client, "_barrier", falling_asleep())
         assert ends.client.put(frame(b"step"))
     assert ends.wakes == [WAKE]
     assert ends.server.take() == frame(b"step")
