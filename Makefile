@@ -151,7 +151,7 @@ lint-cpp: build-cpp ## Read the C++ library with clang-tidy (minutes).
 test-faults: $(VENV)/.dev ## Break processes, networks and disks, then soak: FAULTS random kills and cuts (root for networks).
 	$(BIN)/python -m pytest -m 'long or not long' tests/faults
 	for transport in unary stream direct-tcp direct-unix; do \
-		$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 3 + 1)) --transport $$transport || exit; \
+		$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 4 + 1)) --transport $$transport || exit; \
 	done
 	for transport in stream direct-tcp; do \
 		$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 10 + 1)) --transport $$transport --tls || exit; \
