@@ -8,6 +8,7 @@
 #include <future>
 
 #include "kit/ports/listeners.h"
+#include "step_frame.h"
 #include "transports/frames.h"
 
 namespace envwire::internal {
@@ -17,20 +18,6 @@ constexpr std::chrono::milliseconds kMoment{20};
 
 constexpr std::chrono::seconds kLong{60};
 constexpr std::uint64_t kLimit = std::uint64_t{1} << 62U;
-
-template <class Message>
-std::string FrameOf(const Message& message) {
-  std::string frame(kFrameHeaderBytes, '\0');
-  PutFrameHeader(message.ByteSizeLong(), 0, frame.data());
-  message.AppendToString(&frame);
-  return frame;
-}
-
-std::string StepFrame(double reward) {
-  v1::InteractResponse answer;
-  answer.mutable_step()->set_reward(reward);
-  return FrameOf(answer);
-}
 
 // A server that lets one client in and says no more by itself, neither to its request nor to the next hello.
 struct Served {

@@ -11,6 +11,7 @@
 #include "envwire/conformance.hpp"
 #include "envwire/envwire.hpp"
 #include "kit/ports/listeners.h"
+#include "step_frame.h"
 #include "transports/direct.h"
 #include "transports/frames.h"
 #include "transports/mailbox_socket.h"
@@ -23,20 +24,6 @@ constexpr std::size_t kLimit = std::size_t{1} << 20U;
 constexpr char kName[] = "envwire-test-of-mailboxes";
 
 Clock::time_point Late() { return Clock::now() + kLong; }
-
-template <class Message>
-std::string FrameOf(const Message& message) {
-  std::string frame(kFrameHeaderBytes, '\0');
-  PutFrameHeader(message.ByteSizeLong(), 0, frame.data());
-  message.AppendToString(&frame);
-  return frame;
-}
-
-std::string StepFrame(double reward) {
-  v1::InteractResponse answer;
-  answer.mutable_step()->set_reward(reward);
-  return FrameOf(answer);
-}
 
 template <class Message>
 Message Heard(FrameReader& reader) {

@@ -34,20 +34,12 @@ std::vector<std::string> Usable(const v1::MakeResponse& made, const std::string&
   return usable;
 }
 
-std::string HelloFrame(const v1::HelloRequest& hello) {
-  std::string frame(kPreamble, sizeof(kPreamble));
-  frame.append(kFrameHeaderBytes, '\0');
-  hello.AppendToString(&frame);
-  PutFrameHeader(frame.size() - sizeof(kPreamble) - kFrameHeaderBytes, 0, frame.data() + sizeof(kPreamble));
-  return frame;
-}
-
 }  // namespace
 
 DirectChannel::DirectChannel(const std::string& address, const std::optional<Tls>& tls, const v1::HelloRequest& hello,
                              Clock::time_point deadline)
     : socket_(Connect(address, tls, deadline)), reader_(*socket_, kFirstLimit) {
-  const std::string frame = HelloFrame(hello);
+  const std::string frame = std::string(kPreamble, sizeof(kPreamble)) + FrameOf(hello);
   socket_->Write(frame.data(), frame.size(), deadline);
   const FrameReader::Header header = reader_.ReadHeader(deadline);
   v1::HelloResponse response;

@@ -34,6 +34,15 @@ inline void PutFrameHeader(std::size_t message, std::size_t attachments, char* o
   PutNumber(static_cast<std::uint64_t>(attachments), out + 8);
 }
 
+// A whole frame that holds a message, and no attachments.
+template <class Message>
+std::string FrameOf(const Message& message) {
+  std::string frame(kFrameHeaderBytes, '\0');
+  PutFrameHeader(message.ByteSizeLong(), 0, frame.data());
+  message.AppendToString(&frame);
+  return frame;
+}
+
 // Appends an InteractRequest that holds `request`: its header, then its body.
 void AppendEnvelope(const Request& request, const std::string& header, std::string* out);
 

@@ -28,13 +28,6 @@ constexpr Discarded kOfStrangers{std::size_t{1} << 20U, std::chrono::seconds{1}}
 constexpr Discarded kOfClients{std::size_t{1} << 26U, std::chrono::seconds{5}};
 constexpr std::chrono::hours kIdle{24 * 365};
 
-std::string FrameOf(const v1::HelloResponse& response) {
-  std::string frame(kFrameHeaderBytes, '\0');
-  PutFrameHeader(response.ByteSizeLong(), 0, frame.data());
-  response.AppendToString(&frame);
-  return frame;
-}
-
 void Send(Socket& socket, const v1::HelloResponse& response) {
   const std::string frame = FrameOf(response);
   socket.Write(frame.data(), frame.size(), Clock::now() + kWrite);
