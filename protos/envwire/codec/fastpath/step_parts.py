@@ -42,8 +42,10 @@ ENDS_READ: Final = {written: flags for flags, written in ENDS.items()} | {
 }
 """The flags by the ends of plain steps, also without what is false, as other servers write them."""
 
-TAILS_READ: Final = {len(end): struct.Struct(f"<1sd{len(end)}s") for end in ENDS_READ}
-"""The bytes after the observation of a plain step, by the length of the end."""
+TAILS_READ: Final = {
+    tail.size: tail for tail in (struct.Struct(f"<1sd{len(end)}s") for end in ENDS_READ)
+}
+"""The bytes after the observation of a plain step, by their number."""
 
 TYPED: Final = tuple(
     tag(_STEP, f"typed_{name}", LENGTH_DELIMITED) for name in ("reward", "terminated", "truncated")

@@ -94,8 +94,7 @@ class StepResponseReader:
             return
         start = end - layout.length
         if raw.endswith(layout.inline, 0, start):
-            tail = TAILS_READ[len(raw) - end - 1 - DOUBLE.size]
-            self._last = len(raw), raw[:start], layout, tail
+            self._last = len(raw), raw[:start], layout, TAILS_READ[len(raw) - end]
 
     def _with_info(
         self, observation: Any, raw: bytes, index: int, area: Area | None

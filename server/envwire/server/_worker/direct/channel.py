@@ -78,7 +78,10 @@ class Channel:
         mailbox = self.mailbox
         try:
             if mailbox is not None and mailbox.arrived():
-                return self._whole(mailbox.take())
+                # Whatever part of a frame the socket has brought before.
+                if request := self._whole(mailbox.take()):
+                    return [request]
+                raise ChannelError("a frame that changed while it was taken out of the mailbox")
             data = self._socket.recv(_RECEIVE_BYTES, _AT_ONCE)
         except BlockingIOError:
             return []
@@ -86,25 +89,19 @@ class Channel:
             raise ChannelError(str(error)) from error
         if not data:
             raise ChannelError("the client closed the connection")
-        if not self._buffer:
-            length, header = self._last
-            if len(data) == length and data.startswith(header):
-                return [data[HEADER_BYTES:]]
-            if len(data) == self._end(data, 0) > HEADER_BYTES:
-                self._last = len(data), data[:HEADER_BYTES]
-                return [data[HEADER_BYTES:]]
+        if not self._buffer and (request := self._whole(data)):
+            return [request]
         self._buffer += data
         return list(self._cut())
 
-    def _whole(self, frame: bytes) -> list[bytes]:
-        """Returns the request in a frame of the mailbox, whatever part of a frame the socket has brought before."""
+    def _whole(self, data: bytes) -> bytes:
+        """Returns the request if the bytes are one frame, which most probably resembles the last; else none."""
         length, header = self._last
-        if len(frame) == length and frame.startswith(header):
-            return [frame[HEADER_BYTES:]]
-        if len(frame) != self._end(frame, 0):
-            raise ChannelError("a frame that changed while it was taken out of the mailbox")
-        self._last = len(frame), frame[:HEADER_BYTES]
-        return [frame[HEADER_BYTES:]]
+        if len(data) != length or not data.startswith(header):
+            if len(data) != self._end(data, 0):
+                return b""
+            self._last = len(data), data[:HEADER_BYTES]
+        return data[HEADER_BYTES:]
 
     def _end(self, data: bytes | bytearray, start: int) -> int:
         """Returns the end of the request at `start`; an index past the received bytes if the header is incomplete."""
@@ -210,9 +207,8 @@ class Channel:
     def close_copy(self) -> None:
         """Closes a forked process's copy of the connection, which stays open in the original process."""
         self._socket.close()
-        self.mailbox = self._boxes = (
-            None  # and this channel refer to each other: they are not left to the collector
-        )
+        # The mailbox and this channel refer to each other: they are not left to the collector.
+        self.mailbox = self._boxes = None
         if self._shared is not None:
             self._shared.close()
             self._shared = None
