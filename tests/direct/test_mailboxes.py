@@ -25,7 +25,7 @@ from envwire.wire.mailbox import BOX_BYTES, ORDERED, Mailbox
 from tests.direct.conftest import SETTINGS
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.test_resuming import play
-from tests.faults.scene import active, alive, channel_of, eventually, resumed
+from tests.faults.scene import active, alive, channel_of, eventually, files_named, resumed
 
 pytestmark = pytest.mark.skipif(not ORDERED, reason="no mailboxes on this machine")
 NAME = "memfd:envwire-mailbox"
@@ -55,11 +55,7 @@ def mapped(pid: int | str = "self") -> int:
 
 def opened(pid: int) -> int:
     """Returns how many descriptors of mailboxes a process has."""
-    names: list[str] = []
-    for file in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
-            names.append(os.readlink(file))
-    return sum(NAME in name for name in names)
+    return files_named(pid, NAME)
 
 
 def test_steps_go_through_the_mailbox(direct: Server, put: list[int]) -> None:

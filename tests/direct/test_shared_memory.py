@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import signal
@@ -21,7 +20,7 @@ from envwire.server.config import ServerConfig
 from envwire.testing.equality import identical
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.test_resuming import copied, expected
-from tests.faults.scene import alive, eventually
+from tests.faults.scene import alive, eventually, files_named
 
 SHAPE = (300, 400)
 #: How many slots the budget of the server that the tests share has for it.
@@ -48,11 +47,7 @@ def mapped(pid: int | str = "self") -> int:
 
 def opened(pid: int) -> int:
     """Returns how many descriptors of shared frames a process has."""
-    names: list[str] = []
-    for file in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
-            names.append(os.readlink(file))
-    return sum(NAME in name for name in names)
+    return files_named(pid, NAME)
 
 
 def is_shared(array: Any) -> bool:

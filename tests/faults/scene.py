@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -83,6 +84,15 @@ def forkserver_of(pid: int) -> int:
 def open_files(pid: int) -> int:
     """Returns how many files a process has open."""
     return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def files_named(pid: int, name: str) -> int:
+    """Returns how many files a process has open whose names contain `name`."""
+    names: list[str] = []
+    for file in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            names.append(os.readlink(file))
+    return sum(name in each for each in names)
 
 
 def threads_of(pid: int) -> int:
