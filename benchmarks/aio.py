@@ -75,7 +75,7 @@ def many(
     loop: asyncio.AbstractEventLoop, target: str, transport: str, rounds: int, count: int
 ) -> list[float]:
     """Returns the steps a second of `count` environments in one loop over those of 4 blocking clients in threads."""
-    steps = 40
+    steps = 400
 
     async def make() -> list[Any]:
         make_one = aio.RemoteEnv.make

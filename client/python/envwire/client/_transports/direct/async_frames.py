@@ -1,7 +1,7 @@
 """Frames of a direct channel in an event loop: one request out, one reply in.
 
-The loop watches the socket for as long as the channel is open, so a step costs neither a registration nor a timer, and
-only the one iteration of the loop in which its reply arrives.
+The socket is watched for as long as the channel is open, so a step costs neither a registration nor a timer, and only
+the one iteration of the loop in which its reply arrives.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable
 
 from envwire.client._transports.direct.direct_channel import Channel
+from envwire.client._transports.direct.loop_sockets import unwatch, watch
 from envwire.client._transports.loop_waits import LoopDeadline, ReusableFuture
 from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.frames import HEADER, Reply
@@ -40,9 +41,9 @@ class AsyncFrames:
         self._spin = AdaptiveSpin()
         self._polling = False
         self._released = False
-        self._loop.add_reader(self._descriptor, self._on_readable)
         channel.sleep()
         channel.loop = self._loop
+        watch(self._loop, self._descriptor, self._on_readable)
 
     async def exchange(self, request: bytes, timeout: float) -> Reply:
         """Sends a request and returns its reply (see `AsyncTransport.exchange`)."""
@@ -140,12 +141,11 @@ class AsyncFrames:
         """Detaches the channel from the loop, which may be closed already."""
         self._released = True
         self._deadline.close()
-        if not self._loop.is_closed():
-            self._unwatch()
+        self._unwatch()
 
     def _unwatch(self) -> None:
         self.channel.loop = None
-        self._loop.remove_reader(self._descriptor)
+        unwatch(self._loop, self._descriptor)
 
 
 def _wake(room: asyncio.Future[None]) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from google.protobuf.message import DecodeError
 
+from envwire.client._transports.direct.loop_sockets import unwatch
 from envwire.client._transports.direct.reply_reader import LEAST_LIMIT, SMALL_BYTES, ReplyReader
 from envwire.client._transports.direct.shared_memory import SharedFrames, map_mailbox
 from envwire.client._transports.portability import POLLIN, after_fork_in_child, new_poll
@@ -183,8 +184,8 @@ class Channel(ReplyReader):
             self._leave(loop)
 
     def _leave(self, loop: AbstractEventLoop | None) -> None:
-        if loop is not None and not loop.is_closed() and self.fileno() >= 0:
-            loop.remove_reader(self.fileno())
+        if loop is not None and self.fileno() >= 0:
+            unwatch(loop, self.fileno())
         self.disconnect()
 
     def disconnect(self) -> None:
