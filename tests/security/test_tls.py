@@ -184,6 +184,7 @@ def test_grpc_is_told_of_certificates_when_they_change_and_not_before(
     tls = server_tls(ServerConfig((ENV,), **settings))
     assert tls is not None
     ours = Configurations(tls)
+    assert ours.changed() is not None
     assert ours.changed() is None
     replace(tls_cert="other-server", tls_key="other-server-key")
     assert ours.changed() is not None

@@ -36,13 +36,12 @@ def _takes_fields_of(
     """Gives a constructor the parameters of a settings class, for type checkers and for `help`."""
 
     def decorate(init: Callable[..., None]) -> Callable[Concatenate[Any, _P], None]:
-        parameters = signature(config).parameters.values()
-        init.__signature__ = Signature(  # type: ignore[attr-defined]
-            [
-                Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
-                *(one.replace(default=defaults.get(one.name, one.default)) for one in parameters),
-            ]
-        )
+        own = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
+        settings = [
+            one.replace(default=defaults.get(one.name, one.default))
+            for one in signature(config).parameters.values()
+        ]
+        init.__signature__ = Signature([own, *settings])  # type: ignore[attr-defined]
         return init
 
     return decorate

@@ -18,7 +18,8 @@ _PR_SET_DUMPABLE = 4
 
 def run_loop(main: Coroutine[Any, Any, None]) -> None:
     """Runs a coroutine in uvloop if installed, which relays a fifth faster, else in asyncio's own loop."""
-    _hide_memory()
+    # Hides memory and descriptors, with keys and secrets, from the user's other processes; disables core dumps.
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     inherit_orphans()
     use_one_heap()
     keep_freed_memory()
@@ -28,11 +29,6 @@ def run_loop(main: Coroutine[Any, Any, None]) -> None:
         asyncio.run(main)
     else:
         uvloop.run(main)
-
-
-def _hide_memory() -> None:
-    """Hides memory and descriptors, with keys and secrets, from the user's other processes; disables core dumps."""
-    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def stop_on_signals() -> asyncio.Event:

@@ -25,15 +25,12 @@ def check_free(host: str, port: int) -> None:
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except socket.gaierror as error:
-        raise cannot_bind(host, port, "--port", error) from error
-    for family, kind, protocol, _, address in found:
-        with socket.socket(family, kind, protocol) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
+        for family, kind, protocol, _, address in found:
+            with socket.socket(family, kind, protocol) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind(address)
-            except OSError as error:
-                raise cannot_bind(host, port, "--port", error) from error
+    except OSError as error:
+        raise cannot_bind(host, port, "--port", error) from error
 
 
 def cannot_bind(

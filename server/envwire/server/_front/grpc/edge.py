@@ -109,33 +109,21 @@ class Configurations:
 
     def __init__(self, tls: Reloaded[Certificates]) -> None:
         self._tls = tls
-        self._taken = tls.get()
-
-    def first(self) -> grpc.ServerCertificateConfiguration:
-        """Returns the first configuration."""
-        return _configuration(self._taken)
+        self._taken: Certificates | None = None
 
     def changed(self) -> grpc.ServerCertificateConfiguration | None:
-        """Returns a new configuration; None if the certificates have not changed."""
+        """Returns the first configuration, then a new one each time; None if the certificates have not changed."""
         now = self._tls.get()
         if now is self._taken:
             return None
         self._taken = now
-        return _configuration(now)
-
-
-def _configuration(certificates: Certificates) -> grpc.ServerCertificateConfiguration:
-    pair = certificates.key, certificates.cert
-    return grpc.ssl_server_certificate_configuration([pair], certificates.client_ca)
+        return grpc.ssl_server_certificate_configuration([(now.key, now.cert)], now.client_ca)
 
 
 def _credentials(tls: Reloaded[Certificates]) -> grpc.ServerCredentials:
     """Returns credentials that reload the certificates after a change."""
-    ours = Configurations(tls)
-    changed: Any = ours.changed  # the type stubs do not allow None
-    return grpc.dynamic_ssl_server_credentials(
-        ours.first(), changed, tls.get().client_ca is not None
-    )
+    changed: Any = Configurations(tls).changed  # the type stubs do not allow None
+    return grpc.dynamic_ssl_server_credentials(changed(), changed, tls.get().client_ca is not None)
 
 
 class GrpcPort:

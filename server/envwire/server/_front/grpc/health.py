@@ -12,11 +12,10 @@ from envwire.codec import FaultError
 from envwire.server._auth.access import Access
 from envwire.server._front.grpc.edge import Context, connection_of, peer_identity
 from envwire.server._front.grpc.scoped import request_of
-from envwire.v1 import environment_pb2 as pb
+from envwire.server._front.grpc.service import SERVICE
 
 #: Most simultaneous watches by unauthenticated callers, over all connections.
 MAX_WATCHING = 256
-_SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
 
 
 class Health:
@@ -36,22 +35,16 @@ class Health:
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """Returns the gRPC handlers."""
-        answer: Any = health_pb2.HealthCheckResponse.SerializeToString
-        return grpc.method_handlers_generic_handler(
-            health.SERVICE_NAME,
-            {
-                "Check": grpc.stream_unary_rpc_method_handler(
-                    self._check, response_serializer=answer
-                ),
-                "Watch": grpc.stream_stream_rpc_method_handler(
-                    self._watch, response_serializer=answer
-                ),
-            },
-        )
+        packed: Any = health_pb2.HealthCheckResponse.SerializeToString
+        handlers: dict[str, Any] = {
+            "Check": grpc.stream_unary_rpc_method_handler(self._check, None, packed),
+            "Watch": grpc.stream_stream_rpc_method_handler(self._watch, None, packed),
+        }
+        return grpc.method_handlers_generic_handler(health.SERVICE_NAME, handlers)
 
     async def set(self, status: int) -> None:
         """Sets the server's health."""
-        for name in ("", _SERVICE):
+        for name in ("", SERVICE):
             await self._servicer.set(name, status)
 
     async def _check(self, _: Any, context: Context) -> health_pb2.HealthCheckResponse:
@@ -61,9 +54,8 @@ class Health:
             self._access.on_answered(connection)
 
         cast("Any", context).add_done_callback(count)
-        answer: health_pb2.HealthCheckResponse = await self._servicer.Check(
-            await self._request(context), context
-        )
+        answer: health_pb2.HealthCheckResponse
+        answer = await self._servicer.Check(await self._request(context), context)
         return answer
 
     async def _watch(self, _: Any, context: Context) -> None:

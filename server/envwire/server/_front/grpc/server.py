@@ -26,11 +26,7 @@ from envwire.server._front.grpc.edge import (
 )
 from envwire.server._front.grpc.health import Health
 from envwire.server._front.grpc.scoped import scoped_methods
-from envwire.server._front.grpc.service import (
-    SERVICE,
-    method_handlers,
-    read_message,
-)
+from envwire.server._front.grpc.service import SERVICE, method_handlers, read_message
 from envwire.server._front.grpc.tracing import tracing
 from envwire.server._front.grpc.watching import SERVICE as WATCHING
 from envwire.server._front.grpc.watching import watching_handlers
@@ -96,18 +92,15 @@ class GrpcServer:
         self._tracing = tracing(front.exchange, config)
         serving: _Serving = self._tracing.exchange if self._tracing else lambda _: front.exchange
         self._health = Health(front.access)
+        unary, interact = partial(_unary, front, serving), partial(_interact, front, serving)
         admin = scoped_methods(front.access, front.admin_service.answers, PROTOS)
-        self._server.add_generic_rpc_handlers(
-            (
-                method_handlers(
-                    lambda _, kind: partial(_unary, front, serving, kind),
-                    partial(_interact, front, serving),
-                ),
-                grpc.method_handlers_generic_handler(_ADMIN, admin),
-                watching_handlers(front.observe_service, front.access),
-                self._health.handlers(),
-            )
+        handlers = (
+            method_handlers(lambda _, kind: partial(unary, kind), interact),
+            grpc.method_handlers_generic_handler(_ADMIN, admin),
+            watching_handlers(front.observe_service, front.access),
+            self._health.handlers(),
         )
+        self._server.add_generic_rpc_handlers(handlers)
         if not config.tokens:  # unauthenticated callers get only health checks
             names = (SERVICE, _ADMIN, WATCHING, health.SERVICE_NAME, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(names, self._server)

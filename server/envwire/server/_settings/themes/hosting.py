@@ -13,6 +13,7 @@ _THEME = "Hosting"
 _setting = partial(setting, _THEME)
 _own = partial(_setting, per_group=PerGroup.OWN)
 _inherited = partial(_setting, per_group=PerGroup.INHERITED)
+_IDS_HELP = "Ids or patterns: CartPole-v1 'ALE/*'. Quote patterns."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,14 +22,7 @@ class HostingSettings:
 
     environments: Sequence[str] = field(
         kw_only=False,  # KW_ONLY would be no type to get_type_hints of Python 3.10
-        metadata={
-            ABOUT: About(
-                _THEME,
-                "Ids or patterns: CartPole-v1 'ALE/*'. Quote patterns.",
-                option="ENVIRONMENT",
-                per_group=PerGroup.OWN,
-            )
-        },
+        metadata={ABOUT: About(_THEME, _IDS_HELP, option="ENVIRONMENT", per_group=PerGroup.OWN)},
     )
     imports: Sequence[str] = _own(
         (), "Module that registers environments; repeat for more.", option="--import"

@@ -45,11 +45,9 @@ def unanswered(target: str, details: str) -> str:
     """Describes a call that got no answer, in fewer words than gRPC if all addresses refused the connection."""
     from envwire.client._transports.grpc.grpc_connection import is_refusal
 
-    return (
-        f"nothing listens at {target}"
-        if is_refusal(details)
-        else f"no answer from {target}: {details}"
-    )
+    if is_refusal(details):
+        return f"nothing listens at {target}"
+    return f"no answer from {target}: {details}"
 
 
 def _describe_error(error: Any, target: str) -> str:

@@ -9,10 +9,7 @@ from envwire.server.cli._parameters import AsJson, Target
 _ANSWER_SECONDS = 5.0
 
 
-def list_environments(
-    target: Target,
-    as_json: AsJson = False,
-) -> None:
+def list_environments(target: Target, as_json: AsJson = False) -> None:
     """List the environments that the server at TARGET hosts.
 
     In a pipe each line has an id, its library, its episode steps and its reward threshold, separated by tabs.
@@ -30,13 +27,11 @@ def list_environments(
     try:
         transport = open_transport("unary", target, None)
         with contextlib.closing(transport):
-            listing, info = (
-                checked(call(transport, request, _ANSWER_SECONDS))
-                for request in (
-                    pb.InteractRequest(list_environments=pb.ListEnvironmentsRequest()),
-                    pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()),
-                )
+            requests = (
+                pb.InteractRequest(list_environments=pb.ListEnvironmentsRequest()),
+                pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()),
             )
+            listing, info = (checked(call(transport, each, _ANSWER_SECONDS)) for each in requests)
     except RemoteError as error:
         fail("list", error)
     show = print_json if as_json else print_rows

@@ -38,12 +38,8 @@ def _parameter(setting: Setting) -> inspect.Parameter:
         )
     if kind == list[str]:
         kind, default = list[str] | None, None
-    return inspect.Parameter(
-        setting.name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=default,
-        annotation=Annotated[kind, info],
-    )
+    annotation, keyword = Annotated[kind, info], inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(setting.name, keyword, default=default, annotation=annotation)
 
 
 def take_settings(command: Callable[..., None], settings: Mapping[str, Setting]) -> None:
