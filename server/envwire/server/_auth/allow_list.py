@@ -85,12 +85,8 @@ class AllowList:
         Raises:
             ValueError: A rule is invalid.
         """
-        return cls(
-            config.loopback,
-            read_allowed(config.allow_kwargs),
-            frozenset(config.allow_wrappers),
-            config.max_envs_per_session,
-        )
+        kwargs, wrappers = read_allowed(config.allow_kwargs), frozenset(config.allow_wrappers)
+        return cls(config.loopback, kwargs, wrappers, config.max_envs_per_session)
 
     def check(self, request: environment_pb2.MakeRequest) -> MakeOrder:
         """Returns the order for a Make, or refuses what the operator's lists do not allow.
@@ -148,8 +144,14 @@ class AllowList:
 
     def _check_kwargs(self, owner: str, kwargs: values_pb2.ValueMap) -> None:
         listed = self._listed(owner)
-        if not self.any_kwargs:
-            _check_listed(owner, {entry.name for entry in kwargs.entries}, listed)
+        refused = sorted({entry.name for entry in kwargs.entries} - set(listed))
+        if refused and not self.any_kwargs:
+            raise FaultError(
+                Reason.KWARGS_NOT_ALLOWED,
+                f"keyword arguments {', '.join(refused)} of {owner} are not listed on this server; "
+                f"it allows {', '.join(sorted(listed)) or 'none'}. The operator lists more with "
+                f"--allow-kwargs {owner}={','.join(refused)}",
+            )
         for entry in kwargs.entries:
             rule = listed.get(entry.name, ANYTHING)
             if entry.HasField("other"):  # a key of another type would not match its rule
@@ -186,17 +188,6 @@ def read_allowed(lists: Iterable[str]) -> Rules:
         owner, rules = found.groups() if found else (None, item)
         kwargs.setdefault(owner or _EVERYWHERE, {}).update(read_rules(rules))
     return kwargs
-
-
-def _check_listed(owner: str, names: Iterable[str], listed: Iterable[str]) -> None:
-    refused = sorted(set(names) - set(listed))
-    if refused:
-        raise FaultError(
-            Reason.KWARGS_NOT_ALLOWED,
-            f"keyword arguments {', '.join(refused)} of {owner} are not listed on this server; "
-            f"it allows {', '.join(sorted(listed)) or 'none'}. The operator lists more with "
-            f"--allow-kwargs {owner}={','.join(refused)}",
-        )
 
 
 def _plain(entry: values_pb2.ValueEntry) -> Any:

@@ -65,7 +65,7 @@ class AttributeAccess:
             FaultError: ATTRIBUTE_NOT_ALLOWED for an invalid name, or a private one of Python's.
         """
         _check(name)
-        return _matches(name, self.readable) or _matches(name, self.methods)
+        return _matches(name, (*self.readable, *self.methods))
 
     def check_read(self, name: str) -> None:
         """Refuses to read an attribute that is not listed. Methods that a client may call may also be read.
@@ -73,8 +73,7 @@ class AttributeAccess:
         Raises:
             FaultError: ATTRIBUTE_NOT_ALLOWED.
         """
-        if not self.sees(name):
-            raise _refused("attribute", name, self.readable)
+        _require("attribute", name, self.readable, also=self.methods)
 
     def check_set(self, name: str) -> None:
         """Refuses to set an attribute that is not listed.
@@ -109,15 +108,11 @@ def _check(name: str) -> None:
         )
 
 
-def _require(what: str, name: str, listed: Iterable[str]) -> None:
+def _require(what: str, name: str, listed: Iterable[str], also: Iterable[str] = ()) -> None:
     _check(name)
-    if not _matches(name, listed):
-        raise _refused(what, name, listed)
-
-
-def _refused(what: str, name: str, listed: Iterable[str]) -> FaultError:
-    return FaultError(
-        Reason.ATTRIBUTE_NOT_ALLOWED,
-        f"{what} {name!r} is not listed on this server; it allows {', '.join(sorted(listed)) or 'none'}. The operator "
-        f"lists more with --allow-{what} {name}",
-    )
+    if not _matches(name, (*listed, *also)):
+        raise FaultError(
+            Reason.ATTRIBUTE_NOT_ALLOWED,
+            f"{what} {name!r} is not listed on this server; it allows {', '.join(sorted(listed)) or 'none'}. The "
+            f"operator lists more with --allow-{what} {name}",
+        )

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from envwire.server._settings.checks import FilePath
@@ -19,6 +20,7 @@ _T = TypeVar("_T")
 SETTLE_SECONDS = 1.0
 
 
+@dataclass(eq=False)
 class Reloaded(Generic[_T]):
     """The current contents of some files, parsed by `read`.
 
@@ -38,21 +40,17 @@ class Reloaded(Generic[_T]):
         settled: Whether the files have been unchanged for `SETTLE_SECONDS`, as of the last `get`.
     """
 
-    def __init__(
-        self,
-        paths: Sequence[FilePath],
-        read: Callable[[], _T],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._paths = paths
-        self._names = ", ".join(map(str, paths))
-        self._read = read
-        self._clock = clock
-        self._changed_at = clock()
+    _paths: Sequence[FilePath]
+    _read: Callable[[], _T]
+    _clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._names = ", ".join(map(str, self._paths))
+        self._changed_at = self._clock()
         self.settled = False
         self._lock = threading.Lock()  # gRPC calls from its own threads
         self._seen: list[tuple[int, int, int] | None] = self._signature()
-        self._value = read()
+        self._value = self._read()
 
     def get(self) -> _T:
         """Returns the current contents."""

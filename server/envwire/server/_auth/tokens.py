@@ -26,7 +26,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import InitVar, dataclass, field, fields
 from pathlib import Path
 
 from envwire.server._auth.reloading import Reloaded
@@ -133,6 +133,7 @@ def _digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
+@dataclass(eq=False)
 class TokenFile:
     """The current tokens of a file.
 
@@ -149,15 +150,12 @@ class TokenFile:
         OSError: The file cannot be read.
     """
 
-    def __init__(
-        self,
-        path: FilePath,
-        clock: Callable[[], float] = time.monotonic,
-        known: tuple[Token, ...] = (),
-    ) -> None:
-        self._path = path
-        self._more = known
-        self._reloaded = Reloaded([path], self._read, clock)
+    _path: FilePath
+    clock: InitVar[Callable[[], float]] = time.monotonic
+    _more: tuple[Token, ...] = ()
+
+    def __post_init__(self, clock: Callable[[], float]) -> None:
+        self._reloaded = Reloaded([self._path], self._read, clock)
         self._known = self._listed = self._reloaded.get()
 
     def _read(self) -> tuple[Token, ...]:
