@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from envwire.server._processes.forkserver_start import ForkserverError
 
@@ -32,9 +32,9 @@ class PendingFork:
 
     on_exit: OnExit
     overdue: asyncio.TimerHandle
-    pid: asyncio.Future[int] = field(
-        default_factory=lambda: asyncio.get_running_loop().create_future()
-    )
+
+    def __post_init__(self) -> None:
+        self.pid: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def settle(self, outcome: int | ForkserverError) -> None:
         """Completes the fork with its process id, or with the error that its caller gets."""

@@ -63,9 +63,7 @@ class ForkserverLink:
         if self._lifeline is None:
             await asyncio.to_thread(self.interpreter.check)
             self._lifeline = os.pipe2(os.O_CLOEXEC)
-        process, control, loaded = await self._launch()
-        self._listen(process, control)
-        return loaded
+        return await self._launch()
 
     async def reload(self) -> Loaded:
         """Replaces the fork server by one that imports the modules anew; existing sessions live on.
@@ -74,29 +72,28 @@ class ForkserverLink:
             ForkserverError: A module cannot be imported; the old fork server stays.
         """
         async with self._turn:
-            process, control, loaded = await self._launch()
-            if self._process is not None:
-                self._process.kill()  # one that ends in order takes its sessions with it
-            self._lose()
-            self._listen(process, control)
+            loaded = await self._launch()
             if self._burial is not None:
                 await self._burial
             return loaded
 
-    async def _launch(self) -> tuple[subprocess.Popen[bytes], socket.socket, Loaded]:
+    async def _launch(self) -> Loaded:
+        """Starts a process in place of the present one, if there is one."""
         process, control = start_process(*self.interpreter.command(), self.lifeline)
         spared.add(process.pid)
         try:
-            return process, control, await introduce(process, self._config)
+            loaded = await introduce(process, self._config)
         except BaseException:
             control.close()
             self._burial = asyncio.ensure_future(reap(process))
             raise
-
-    def _listen(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
+        if self._process is not None:
+            self._process.kill()  # one that ends in order takes its sessions with it
+        self._lose()
         control.setblocking(False)
         self._process, self._control = process, control
         asyncio.get_running_loop().add_reader(control, self._hear, control)
+        return loaded
 
     @property
     def lifeline(self) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from dataclasses import InitVar, dataclass
 from itertools import count
 from typing import cast
 
@@ -23,6 +24,7 @@ from envwire.wire.envelope import RESPONSES
 _REPLY = Kind.REPLY
 
 
+@dataclass(eq=False)
 class Link(asyncio.Protocol):
     """Sends the requests of sessions to their process and delivers the replies.
 
@@ -34,19 +36,14 @@ class Link(asyncio.Protocol):
         on_misbehaved: Called with a description of what the process did wrong.
     """
 
-    def __init__(
-        self,
-        limit: int,
-        message_slots: MessageSlots,
-        on_lost: Callable[[], None],
-        on_retired: Callable[[int], None],
-        on_misbehaved: Callable[[str], None],
-    ) -> None:
-        self._reader = FrameReader(limit, message_slots)
-        self._message_slots = message_slots
-        self._on_lost = on_lost
-        self._on_retired = on_retired
-        self._on_misbehaved = on_misbehaved
+    limit: InitVar[int]
+    _message_slots: MessageSlots
+    _on_lost: Callable[[], None]
+    _on_retired: Callable[[int], None]
+    _on_misbehaved: Callable[[str], None]
+
+    def __post_init__(self, limit: int) -> None:
+        self._reader = FrameReader(limit, self._message_slots)
         self._numbers = count(1)
         self._sessions: dict[int, SessionLink] = {}
         self._transport: asyncio.Transport | None = None
@@ -133,6 +130,3 @@ class Link(asyncio.Protocol):
         for session in sessions.values():
             session.on_lost()
         self._on_lost()
-
-
-__all__ = ["Link", "LinkLostError", "Listener", "SessionLink"]

@@ -21,9 +21,8 @@ class Placement:
     """
 
     def __init__(self, config: ServerConfig, fork: Fork) -> None:
+        self._config = config
         self._slots = config.sessions_per_process
-        self._limit = config.max_message_bytes
-        self._share = config.share_processes
         self._fork = fork
         self._shared: dict[Process, str] = {}
         self._turn = asyncio.Lock()
@@ -43,7 +42,7 @@ class Placement:
         async with self._turn:
             self._shared = {each: owner for each, owner in self._shared.items() if each.alive}
             for process, owner in self._shared.items():
-                if process.free and (self._share or owner == client):
+                if process.free and (self._config.share_processes or owner == client):
                     return process
             process = await self.start(self._fork, self._slots)
             self._shared[process] = client
@@ -72,6 +71,6 @@ class Placement:
             OSError: Too many files are open.
         """
         try:
-            return await Process.spawn(fork, slots, self._limit)
+            return await Process.spawn(fork, slots, self._config.max_message_bytes)
         except ForkserverLostError:  # nothing was made yet, so it is safe to retry
-            return await Process.spawn(fork, slots, self._limit)
+            return await Process.spawn(fork, slots, self._config.max_message_bytes)

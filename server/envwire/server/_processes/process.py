@@ -19,8 +19,9 @@ from envwire.server._logs.fields import extra, of_sessions
 from envwire.server._processes.endpoints import FrontEndpoints, open_endpoints
 from envwire.server._processes.forks import ForkError, OnExit
 from envwire.server._processes.forkserver import ForkserverLink
-from envwire.server._processes.link import Link, LinkLostError, Listener, SessionLink
+from envwire.server._processes.link import Link
 from envwire.server._processes.output_log import OutputLog
+from envwire.server._processes.session_link import LinkLostError, Listener, SessionLink
 
 _log = logging.getLogger("envwire.server")
 
@@ -33,10 +34,6 @@ FORK_SECONDS = 10.0
 
 #: Forks a process with four descriptors and returns its pid: `ForkserverLink.fork`, or a process that copies itself.
 Fork = Callable[[Sequence[int], OnExit], Awaitable[int]]
-
-
-class AdmitError(Exception):
-    """The process does not accept the connection."""
 
 
 class Process:
@@ -61,8 +58,7 @@ class Process:
         self.pid = pid
         self.output = endpoints.output
         self.scoreboard = endpoints.scoreboard
-        self._message_slots = endpoints.message_slots
-        self._control_socket = endpoints.control_socket
+        self._endpoints = endpoints
         self._exited = exited
         self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._free_slots = set(range(slots))
@@ -70,7 +66,7 @@ class Process:
         self._forking = asyncio.Lock()
         self._sessions: set[SessionLink] = set()
         self._link = Link(
-            limit, self._message_slots, self._on_lost, self._free_slots.add, self._on_misbehaved
+            limit, endpoints.message_slots, self._on_lost, self._free_slots.add, self._on_misbehaved
         )
         self._label = f"process {pid}"
         self._log_fields: dict[str, Any] = {}
@@ -104,9 +100,8 @@ class Process:
         return process
 
     async def _connect(self, link: socket.socket) -> None:
-        connecting = asyncio.ensure_future(
-            asyncio.get_running_loop().create_connection(lambda: self._link, sock=link)
-        )
+        loop = asyncio.get_running_loop()
+        connecting = loop.create_task(loop.create_connection(lambda: self._link, sock=link))
         try:
             await asyncio.shield(connecting)
         except asyncio.CancelledError:
@@ -147,7 +142,7 @@ class Process:
             ours.setblocking(False)
             with theirs:
                 to_send = [theirs.fileno(), *descriptors]
-                socket.send_fds(self._control_socket, [FORK], to_send)
+                socket.send_fds(self._endpoints.control_socket, [FORK], to_send)
             received = asyncio.get_running_loop().sock_recv(ours, PACKET_BYTES)
             raw = await asyncio.wait_for(received, FORK_SECONDS)
         answer = json.loads(raw) if raw else await self._unanswered()
@@ -206,13 +201,13 @@ class Process:
         """Hands a client's connection over to a session.
 
         Raises:
-            AdmitError: The process is gone or accepts no more connections.
+            LinkLostError: The process is gone or accepts no more connections.
         """
         packet = ADMIT.pack(session.number, *memory)
         try:
-            socket.send_fds(self._control_socket, [packet], [connection.fileno()])
+            socket.send_fds(self._endpoints.control_socket, [packet], [connection.fileno()])
         except OSError as error:
-            raise AdmitError(str(error)) from error
+            raise LinkLostError from error
 
     def end(self, session: SessionLink) -> None:
         """Ends a session, whose process closes its environment and, after its last session, exits.
@@ -262,11 +257,7 @@ class Process:
         self.kill()
 
     def _on_lost(self) -> None:
-        self._control_socket.close()
-        self._message_slots.close()
+        self._endpoints.control_socket.close()
+        self._endpoints.message_slots.close()
         self.scoreboard.close()
-        if not self._lost.done():
-            self._lost.set_result(None)
-
-
-__all__ = ["GRACE_SECONDS", "AdmitError", "LinkLostError", "Process", "SessionLink"]
+        self._lost.set_result(None)

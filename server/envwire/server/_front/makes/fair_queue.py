@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from envwire.codec import FaultError
@@ -23,9 +23,9 @@ class Turn(Generic[Want, Given]):
     """
 
     want: Want
-    come: asyncio.Future[Given] = field(
-        default_factory=lambda: asyncio.get_running_loop().create_future()
-    )
+
+    def __post_init__(self) -> None:
+        self.come: asyncio.Future[Given] = asyncio.get_running_loop().create_future()
 
 
 class FairQueue(Generic[Want, Given]):

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable
 
 from envwire.server._auth.allow_list import MakeOrder
-from envwire.server._processes.process import LinkLostError, Process, SessionLink
+from envwire.server._processes.process import Process
+from envwire.server._processes.session_link import LinkLostError, SessionLink
 from envwire.v1 import environment_pb2 as pb
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from envwire.server._front.direct.presence import Presence
 from envwire.server._front.sessions.signs_of_life import SignsOfLife
@@ -10,6 +11,7 @@ from envwire.server._processes.process import Process
 from envwire.server._processes.session_link import SessionLink
 
 
+@dataclass(eq=False)
 class Activity:
     """What the client and the process of a session do, as far as the front can tell.
 
@@ -30,21 +32,18 @@ class Activity:
         waited: Total seconds for which the front waited for replies of the process.
     """
 
-    def __init__(
-        self,
-        process: Process,
-        link: SessionLink,
-        clock: Callable[[], float],
-        lease: float,
-        timeout: float,
-    ) -> None:
-        self._process, self._link, self._clock = process, link, clock
-        self.lease, self.timeout = lease, timeout
-        self.lease_runs_from = clock()
-        self.busy_since: float | None = None
-        self.streams = 0
-        self.waited = 0.0
-        self._presence: Presence | None = None
+    _process: Process
+    _link: SessionLink
+    _clock: Callable[[], float]
+    lease: float
+    timeout: float
+    busy_since: float | None = field(default=None, init=False)
+    streams: int = field(default=0, init=False)
+    waited: float = field(default=0.0, init=False)
+    _presence: Presence | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self.lease_runs_from = self._clock()
         self._signs = SignsOfLife(self.lease_runs_from)
 
     def touch(self) -> None:
@@ -123,11 +122,8 @@ class Activity:
 
     def expired(self, now: float) -> bool:
         """Returns whether the lease has run out: no request, stream or direct channel for that long."""
-        return (
-            self.streams == 0
-            and self.busy_since is None
-            and now - self.lease_runs_from > self.lease
-        )
+        unused = self.streams == 0 and self.busy_since is None
+        return unused and now - self.lease_runs_from > self.lease
 
     def _served_for(self) -> float:
         return self._process.scoreboard.busy_for(self._link.slot)

@@ -23,7 +23,8 @@ from envwire.server._ipc.frames import MemoryUse
 from envwire.server._ipc.pictures import Picture
 from envwire.server._ipc.scoreboard import Counters, Episode
 from envwire.server._processes.exit_status import describe_exit
-from envwire.server._processes.process import AdmitError, LinkLostError, Process, SessionLink
+from envwire.server._processes.process import Process
+from envwire.server._processes.session_link import LinkLostError, SessionLink
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import session_header
 
@@ -150,7 +151,7 @@ class SessionRecord:
         presence = Presence(client, connection)
         try:
             self.process.admit(self._link, connection, memory)
-        except AdmitError:
+        except LinkLostError:
             presence.close()
             raise await self.why_ended() from None
         self.activity.connect(presence)

@@ -71,7 +71,6 @@ class Sessions:
         self._live: dict[str, SessionRecord] = {}
         self._ended: OrderedDict[str, EndedSession] = OrderedDict()
         self._with_output: deque[FaultError] = deque()
-        self._taken = 0
         self.holders: Counter[str] = Counter()
         self.reservations = Reservations(clock)
         self.group_slots = GroupSlots()
@@ -80,7 +79,7 @@ class Sessions:
 
     def __len__(self) -> int:
         """Returns the number of sessions, including those being made."""
-        return self._taken
+        return self.holders.total()
 
     def __iter__(self) -> Iterator[SessionRecord]:
         return iter(list(self._live.values()))
@@ -107,7 +106,6 @@ class Sessions:
             raise self.no_slot(group=group)
         if not self.reservations.take(reservation) and self.full:
             raise self.no_slot()
-        self._taken += 1
         self.holders[owner] += 1
         self.group_slots.take(group)
 
@@ -156,7 +154,6 @@ class Sessions:
         self.on_free()
 
     def _give_back(self, owner: str, group: str) -> None:
-        self._taken -= 1
         self.holders[owner] -= 1
         if not self.holders[owner]:
             del self.holders[owner]
