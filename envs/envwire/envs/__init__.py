@@ -28,18 +28,10 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "core": ("ActionWrapper", "Env", "ObservationWrapper", "RewardWrapper", "Wrapper"),
-            "envs.registration": (
-                "VectorizeMode",
-                "make",
-                "make_vec",
-                "pprint_registry",
-                "register",
-                "register_envs",
-                "registry",
-                "spec",
-            ),
-            "spaces": ("Space",),
+            "core": "ActionWrapper Env ObservationWrapper RewardWrapper Wrapper",
+            "envs.registration": "VectorizeMode make make_vec pprint_registry register register_envs "
+            "registry spec",
+            "spaces": "Space",
         },
         submodules=("envs", "error", "logger", "spaces", "utils", "vector", "wrappers"),
     )

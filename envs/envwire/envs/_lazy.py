@@ -15,16 +15,18 @@ if TYPE_CHECKING:
 
 
 def lazy_names(
-    package: str, names: Mapping[str, Iterable[str]], submodules: Iterable[str] = ()
+    package: str, names: Mapping[str, str], submodules: Iterable[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Returns the ``__getattr__`` and ``__dir__`` of a package.
 
     Args:
         package: The package's ``__name__``.
-        names: For each module (relative to the package), the names that are taken from it.
+        names: For each module (relative to the package), the names that are taken from it, separated by spaces.
         submodules: The submodules that are attributes of the package.
     """
-    modules = {name: f"{package}.{module}" for module, found in names.items() for name in found}
+    modules = {
+        name: f"{package}.{module}" for module, found in names.items() for name in found.split()
+    }
     public = {*modules, *submodules}
 
     def load(name: str) -> Any:

@@ -67,14 +67,14 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "_env.saving": ("SavedState",),
-            "_session.stats": ("ConnectionStats",),
-            "_transports.transport": ("Transport",),
-            "_version": ("__version__",),
-            "credentials": ("Credentials",),
-            "env": ("RemoteEnv",),
-            "errors": [name for name in __all__ if name.endswith("Error")],
-            "vector": ("RemoteVectorEnv",),
+            "_env.saving": "SavedState",
+            "_session.stats": "ConnectionStats",
+            "_transports.transport": "Transport",
+            "_version": "__version__",
+            "credentials": "Credentials",
+            "env": "RemoteEnv",
+            "errors": " ".join(name for name in __all__ if name.endswith("Error")),
+            "vector": "RemoteVectorEnv",
         },
         submodules=("credentials", "env", "errors", "vector"),
     )

@@ -9,9 +9,9 @@ import numpy as np
 from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.batches.elements import (
     Allocate,
-    concatenate,
     create_empty_array,
     elements_of,
+    stack,
 )
 from envwire.envs.spaces.batches.jsonable import batch_from_json, batch_to_json, is_stackable
 from envwire.envs.spaces.batches.spaces import (
@@ -109,11 +109,7 @@ class Sequence(CompositeSpace[Any]):
         length = self.generate_sample_length(length_mask, kind)
         steer = {} if chosen is None else {kind: item_mask}
         items = tuple(self.feature_space.sample(**steer) for _ in range(length))
-        return self._stack(items) if self.stack else items
-
-    def _stack(self, items: tuple[Any, ...]) -> Any:
-        out = create_empty_array(self.feature_space, len(items))
-        return concatenate(self.feature_space, items, out)
+        return stack(self.feature_space, items) if self.stack else items
 
     def generate_sample_length(self, length_mask: Any, mask_type: str | None) -> int:
         """Draws the length of a sample.

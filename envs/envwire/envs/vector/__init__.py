@@ -22,16 +22,10 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "async_vector_env": ("AsyncVectorEnv",),
-            "sync_vector_env": ("SyncVectorEnv",),
-            "vector_env": (
-                "AutoresetMode",
-                "VectorActionWrapper",
-                "VectorEnv",
-                "VectorObservationWrapper",
-                "VectorRewardWrapper",
-                "VectorWrapper",
-            ),
+            "async_vector_env": "AsyncVectorEnv",
+            "sync_vector_env": "SyncVectorEnv",
+            "vector_env": "AutoresetMode VectorActionWrapper VectorEnv VectorObservationWrapper "
+            "VectorRewardWrapper VectorWrapper",
         },
         submodules=("utils",),
     )

@@ -12,14 +12,6 @@ from envwire.envs.vector._vector_env import AutoresetMode, VectorEnv
 if TYPE_CHECKING:
     from envwire.envs.core import RenderFrame
 
-_OVERRIDABLE = (
-    "observation_space",
-    "action_space",
-    "single_observation_space",
-    "single_action_space",
-    "metadata",
-)
-
 
 class VectorWrapper(
     VectorEnv[WrapperObsType, WrapperActType, ArrayType],
@@ -40,8 +32,8 @@ class VectorWrapper(
         if not isinstance(env, VectorEnv):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"{type(self).__name__} wraps a VectorEnv, got {type(env)!r}")
         self.env = env
-        for name in _OVERRIDABLE:
-            setattr(self, f"_{name}", None)
+        self._observation_space = self._action_space = self._metadata = None
+        self._single_observation_space = self._single_action_space = None
 
     # As in `Wrapper`: for a type checker these are the attributes that `VectorEnv` declares.
     if not TYPE_CHECKING:

@@ -52,52 +52,17 @@ else:
     _load, __dir__ = lazy_names(
         __name__,
         {
-            "common": (
-                "Autoreset",
-                "OrderEnforcing",
-                "PassiveEnvChecker",
-                "RecordEpisodeStatistics",
-                "TimeLimit",
-            ),
-            "rendering": (
-                "AddWhiteNoise",
-                "HumanRendering",
-                "ObstructView",
-                "RenderCollection",
-            ),
-            "stateful_action": (
-                "RepeatAction",
-                "StickyAction",
-            ),
-            "stateful_observation": (
-                "DelayObservation",
-                "FrameStackObservation",
-                "MaxAndSkipObservation",
-                "NormalizeObservation",
-                "TimeAwareObservation",
-            ),
-            "stateful_reward": ("NormalizeReward",),
-            "transform_action": (
-                "ClipAction",
-                "DiscretizeAction",
-                "RescaleAction",
-                "TransformAction",
-            ),
-            "transform_observation": (
-                "AddRenderObservation",
-                "DiscretizeObservation",
-                "DtypeObservation",
-                "FilterObservation",
-                "FlattenObservation",
-                "GrayscaleObservation",
-                "RescaleObservation",
-                "ReshapeObservation",
-                "TransformObservation",
-            ),
-            "transform_reward": (
-                "ClipReward",
-                "TransformReward",
-            ),
+            "common": "Autoreset OrderEnforcing PassiveEnvChecker RecordEpisodeStatistics TimeLimit",
+            "rendering": "AddWhiteNoise HumanRendering ObstructView RenderCollection",
+            "stateful_action": "RepeatAction StickyAction",
+            "stateful_observation": "DelayObservation FrameStackObservation MaxAndSkipObservation "
+            "NormalizeObservation TimeAwareObservation",
+            "stateful_reward": "NormalizeReward",
+            "transform_action": "ClipAction DiscretizeAction RescaleAction TransformAction",
+            "transform_observation": "AddRenderObservation DiscretizeObservation DtypeObservation "
+            "FilterObservation FlattenObservation GrayscaleObservation RescaleObservation "
+            "ReshapeObservation TransformObservation",
+            "transform_reward": "ClipReward TransformReward",
         },
         submodules=("vector",),
     )

@@ -8,9 +8,9 @@ import numpy as np
 
 from envwire.envs._generic import ActType, ObsType
 from envwire.envs.core import Wrapper
-from envwire.envs.error import InvalidProbability
 from envwire.envs.type_guards import is_array
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
+from envwire.envs.wrappers.argument_checks import require_probability
 from envwire.envs.wrappers.human import Display, Pacer, default_display
 
 if TYPE_CHECKING:
@@ -178,11 +178,7 @@ class AddWhiteNoise(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstruct
         probability_of_noise_per_pixel: float,
         is_noise_grayscale: bool = False,
     ) -> None:
-        if not 0 <= probability_of_noise_per_pixel < 1:
-            raise InvalidProbability(
-                "probability_of_noise_per_pixel must be in [0, 1), "
-                f"got {probability_of_noise_per_pixel}"
-            )
+        require_probability("probability_of_noise_per_pixel", probability_of_noise_per_pixel)
         RecordConstructorArgs.__init__(
             self,
             probability_of_noise_per_pixel=probability_of_noise_per_pixel,

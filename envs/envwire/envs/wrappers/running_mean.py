@@ -6,18 +6,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from envwire.envs.error import InvalidBound
-
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     Array: TypeAlias = NDArray[Any]
-
-
-def require_positive(name: str, value: float) -> None:
-    """Raises `InvalidBound` unless ``value`` is above 0."""
-    if value <= 0:
-        raise InvalidBound(f"{name} must be positive, got {value}")
 
 
 class RunningMeanStd:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, SupportsFloat, cast
 
 from envwire.envs._generic import ActType, ObsType
 from envwire.envs.core import ActionWrapper, Wrapper
-from envwire.envs.error import InvalidBound, InvalidProbability
-from envwire.envs.type_guards import is_integer, is_tuple
+from envwire.envs.error import InvalidBound
+from envwire.envs.type_guards import is_tuple
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
+from envwire.envs.wrappers.argument_checks import require_at_least, require_probability
 
 if TYPE_CHECKING:
     from envwire.envs.core import Env
@@ -38,10 +39,7 @@ class StickyAction(ActionWrapper[ObsType, ActType, ActType], RecordConstructorAr
         repeat_action_probability: float,
         repeat_action_duration: int | tuple[int, int] = 1,
     ) -> None:
-        if not 0 <= repeat_action_probability < 1:
-            raise InvalidProbability(
-                f"repeat_action_probability must be in [0, 1), got {repeat_action_probability}"
-            )
+        require_probability("repeat_action_probability", repeat_action_probability)
         self.repeat_action_duration_range = _duration_range(repeat_action_duration)
         RecordConstructorArgs.__init__(
             self,
@@ -111,10 +109,7 @@ class RepeatAction(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructo
     """
 
     def __init__(self, env: Env[ObsType, ActType], num_repeats: int) -> None:
-        if not is_integer(num_repeats):
-            raise TypeError(f"num_repeats must be an integer, got {type(num_repeats)}")
-        if num_repeats < 1:
-            raise ValueError(f"num_repeats must be at least 1, got {num_repeats}")
+        require_at_least(1, "num_repeats", num_repeats)
         RecordConstructorArgs.__init__(self, num_repeats=num_repeats)
         Wrapper.__init__(self, env)
         self.num_repeats = int(num_repeats)

@@ -10,13 +10,13 @@ import numpy as np
 from envwire.envs import spaces
 from envwire.envs._generic import ActType, ObsType
 from envwire.envs.core import ObservationWrapper, Wrapper
-from envwire.envs.spaces.batches.elements import concatenate, create_empty_array
+from envwire.envs.spaces.batches.elements import stack
 from envwire.envs.spaces.batches.spaces import batch_space
 from envwire.envs.spaces.utils import flatten, flatten_space
-from envwire.envs.type_guards import is_integer
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
+from envwire.envs.wrappers.argument_checks import require_at_least, require_positive
 from envwire.envs.wrappers.common import TimeLimit
-from envwire.envs.wrappers.running_mean import RunningMeanStd, require_positive
+from envwire.envs.wrappers.running_mean import RunningMeanStd
 from envwire.envs.wrappers.zero_value import create_zero_array
 
 if TYPE_CHECKING:
@@ -38,13 +38,6 @@ __all__ = [
 ]
 
 
-def _require_at_least(least: int, name: str, value: Any) -> None:
-    if not is_integer(value):
-        raise TypeError(f"{name} must be an integer, got {type(value)}")
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
-
-
 class DelayObservation(ObservationWrapper[ObsType, ActType, ObsType], RecordConstructorArgs):
     """Shows each observation ``delay`` steps later, and zeros until the first one is due.
 
@@ -58,7 +51,7 @@ class DelayObservation(ObservationWrapper[ObsType, ActType, ObsType], RecordCons
     """
 
     def __init__(self, env: Env[ObsType, ActType], delay: int) -> None:
-        _require_at_least(0, "delay", delay)
+        require_at_least(0, "delay", delay)
         RecordConstructorArgs.__init__(self, delay=delay)
         Wrapper.__init__(self, env)
         self.delay = int(delay)
@@ -183,7 +176,7 @@ class FrameStackObservation(Wrapper["Any", ActType, ObsType, ActType], RecordCon
     ) -> None:
         RecordConstructorArgs.__init__(self, stack_size=stack_size, padding_type=padding_type)
         Wrapper.__init__(self, env)
-        _require_at_least(1, "stack_size", stack_size)
+        require_at_least(1, "stack_size", stack_size)
         self._single_space: Space[Any] = env.observation_space
         self.padding_value, self.padding_type = self._padding(padding_type)
         self.stack_size = int(stack_size)
@@ -220,8 +213,7 @@ class FrameStackObservation(Wrapper["Any", ActType, ObsType, ActType], RecordCon
         return self._stack(), info
 
     def _stack(self) -> Any:
-        batch = create_empty_array(self._single_space, n=self.stack_size)
-        return concatenate(self._single_space, self.obs_queue, batch)
+        return stack(self._single_space, self.obs_queue)
 
 
 class NormalizeObservation(ObservationWrapper["Array", ActType, "Any"], RecordConstructorArgs):
@@ -278,7 +270,7 @@ class MaxAndSkipObservation(Wrapper["Array", ActType, "Array", ActType], RecordC
     def __init__(self, env: Env[Array, ActType], skip: int = 4) -> None:
         RecordConstructorArgs.__init__(self, skip=skip)
         Wrapper.__init__(self, env)
-        _require_at_least(2, "skip", skip)
+        require_at_least(2, "skip", skip)
         shape = _require_shape(env.observation_space)
         self._skip = int(skip)
         self._obs_buffer: Array = np.zeros((2, *shape), dtype=env.observation_space.dtype)

@@ -10,7 +10,8 @@ from envwire.envs._generic import ActType, ObsType
 from envwire.envs.core import Wrapper
 from envwire.envs.error import InvalidBound
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
-from envwire.envs.wrappers.running_mean import RunningMeanStd, require_positive
+from envwire.envs.wrappers.argument_checks import require_positive
+from envwire.envs.wrappers.running_mean import RunningMeanStd
 
 if TYPE_CHECKING:
     from envwire.envs.core import Env

@@ -118,6 +118,12 @@ def _concatenate_dicts(
     }
 
 
+def stack(space: Space[Any], items: Iterable[Any]) -> Any:
+    """Stacks elements into a new batch."""
+    elements = list(items)
+    return concatenate(space, elements, create_empty_array(space, len(elements)))
+
+
 @singledispatch
 def iterate(space: Space[Any], items: Any) -> Iterator[Any]:
     """Splits a batch into its elements.

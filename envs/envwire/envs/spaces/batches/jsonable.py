@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from envwire.envs.spaces.batches.elements import concatenate, create_empty_array, iterate
+from envwire.envs.spaces.batches.elements import iterate, stack
 from envwire.envs.spaces.dict import Dict
 from envwire.envs.spaces.numeric import NumericSpace
 from envwire.envs.spaces.tuple import Tuple
@@ -41,8 +41,7 @@ def batch_from_json(space: Space[Any], batched: Space[Any], data: Any) -> Any:
     """Turns what `batch_to_json` made back into a batch."""
     if is_stackable(space):
         return batched.from_jsonable(data)[0]
-    items = space.from_jsonable(data)
-    return concatenate(space, items, create_empty_array(space, len(items)))
+    return stack(space, space.from_jsonable(data))
 
 
 def is_stackable(space: Space[Any]) -> bool:

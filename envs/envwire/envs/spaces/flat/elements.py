@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envwire.envs.spaces.arguments.masks import require
-from envwire.envs.spaces.batches.elements import concatenate, create_empty_array, iterate
+from envwire.envs.spaces.batches.elements import iterate, stack
 from envwire.envs.spaces.box import Box
 from envwire.envs.spaces.dict import Dict
 from envwire.envs.spaces.discrete import Discrete
@@ -31,8 +31,6 @@ from envwire.envs.spaces.text import Text
 from envwire.envs.spaces.tuple import Tuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from envwire.envs.spaces.space import Space
 
 FlatType: TypeAlias = NDArray[Any] | dict[Any, Any] | tuple[Any, ...] | GraphInstance
@@ -110,15 +108,13 @@ def _flatten_one_of(space: OneOf, x: tuple[Any, Any]) -> NDArray[Any]:
 def _flatten_sequence(space: Sequence, x: Any) -> Any:
     items = iterate(space.stacked_feature_space, x) if space.stack else x
     flat = tuple(flatten(space.feature_space, item) for item in items)
-    return _stack(flatten_space(space.feature_space), flat) if space.stack else flat
+    return stack(flatten_space(space.feature_space), flat) if space.stack else flat
 
 
 @flatten.register(Graph)
 def _flatten_graph(space: Graph, x: GraphInstance) -> GraphInstance:
     def flatten_batch(part: Space[Any], batched: Space[Any], batch: Any) -> Any:
-        return _stack(
-            flatten_space(part), (flatten(part, item) for item in iterate(batched, batch))
-        )
+        return stack(flatten_space(part), (flatten(part, item) for item in iterate(batched, batch)))
 
     nodes = flatten_batch(space.node_space, space.batch_node_space, x.nodes)
     if x.edges is None:
@@ -193,24 +189,19 @@ def _unflatten_one_of(space: OneOf, x: NDArray[Any]) -> tuple[np.int64, Any]:
 def _unflatten_sequence(space: Sequence, x: Any) -> Any:
     items = iterate(flatten_space(space.feature_space), x) if space.stack else x
     elements = tuple(unflatten(space.feature_space, item) for item in items)
-    return _stack(space.feature_space, elements) if space.stack else elements
+    return stack(space.feature_space, elements) if space.stack else elements
 
 
 @unflatten.register(Graph)
 def _unflatten_graph(space: Graph, x: GraphInstance) -> GraphInstance:
     def unflatten_batch(part: Space[Any], batch: Any) -> Any:
         items = iterate(flatten_space(part), batch)
-        return _stack(part, (unflatten(part, item) for item in items))
+        return stack(part, (unflatten(part, item) for item in items))
 
     nodes = unflatten_batch(space.node_space, x.nodes)
     if x.edges is None:
         return GraphInstance(nodes, None, x.edge_links)
     return GraphInstance(nodes, unflatten_batch(space.edge_spaces()[0], x.edges), x.edge_links)
-
-
-def _stack(space: Space[Any], items: Iterable[Any]) -> Any:
-    elements = list(items)
-    return concatenate(space, elements, create_empty_array(space, len(elements)))
 
 
 def _split(space: Tuple | Dict, x: Any, form: type[Any]) -> Any:

@@ -12,7 +12,8 @@ from envwire.envs.spaces import Box
 from envwire.envs.spaces.batches.spaces import batch_space
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv, VectorObservationWrapper
-from envwire.envs.wrappers.running_mean import RunningMeanStd, require_positive
+from envwire.envs.wrappers.argument_checks import require_positive
+from envwire.envs.wrappers.running_mean import RunningMeanStd
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from envwire.envs._generic import ActType, ArrayType, ObsType, WrapperActType
-from envwire.envs.spaces.batches.elements import concatenate, create_empty_array, iterate
+from envwire.envs.spaces.batches.elements import iterate, stack
 from envwire.envs.spaces.batches.spaces import batch_space
 from envwire.envs.vector.vector_env import VectorActionWrapper, VectorEnv
 from envwire.envs.wrappers import transform_action
@@ -69,9 +69,8 @@ class VectorizeTransformAction(VectorActionWrapper[ObsType, "Any", "Any", ArrayT
 
     def actions(self, actions: Any) -> Any:
         """Returns a batch with each action changed."""
-        single = self.env.single_action_space
-        each = tuple(self.wrapper.func(action) for action in iterate(self.action_space, actions))
-        return concatenate(single, each, create_empty_array(single, self.num_envs))
+        each = (self.wrapper.func(action) for action in iterate(self.action_space, actions))
+        return stack(self.env.single_action_space, each)
 
 
 class ClipAction(VectorizeTransformAction[ObsType, ArrayType]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from envwire.envs._generic import ActType, ArrayType, ObsType, WrapperObsType
-from envwire.envs.spaces.batches.elements import concatenate, create_empty_array, iterate
+from envwire.envs.spaces.batches.elements import iterate, stack
 from envwire.envs.spaces.batches.spaces import batch_space
 from envwire.envs.vector.vector_env import VectorEnv, VectorObservationWrapper
 from envwire.envs.wrappers import transform_observation
@@ -80,10 +80,8 @@ class VectorizeTransformObservation(VectorObservationWrapper["Any", ActType, "An
 
     def observations(self, observations: Any) -> Any:
         """Returns a batch with each observation changed."""
-        single = self.single_observation_space
         parts = iterate(self.env.observation_space, observations)
-        each = tuple(self.wrapper.func(part) for part in parts)
-        return concatenate(single, each, create_empty_array(single, self.num_envs))
+        return stack(self.single_observation_space, map(self.wrapper.func, parts))
 
 
 class FilterObservation(VectorizeTransformObservation[ActType, ArrayType]):
