@@ -28,10 +28,7 @@ def read_only(name: str) -> property:
 def forwarded(name: str) -> property:
     """The wrapped object's attribute, read and assigned there."""
 
-    def read(wrapper: Any) -> Any:
-        return getattr(wrapper.env, name)
-
     def assign(wrapper: Any, value: Any) -> None:
         setattr(wrapper.env, name, value)
 
-    return property(read, assign)
+    return read_only(name).setter(assign)

@@ -44,10 +44,7 @@ def load_entry_point(spec: EnvSpec) -> Callable[..., Any]:
     Raises:
         error.Error: The spec has none.
     """
-    if spec.entry_point is None:
+    creator = spec.entry_point
+    if creator is None:
         raise error.Error(f"{spec.id} has no entry_point; it can only be made with `make_vec`")
-    return (
-        load_env_creator(spec.entry_point)
-        if isinstance(spec.entry_point, str)
-        else spec.entry_point
-    )
+    return load_env_creator(creator) if isinstance(creator, str) else creator

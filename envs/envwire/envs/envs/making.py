@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 from envwire.envs import error, logger
 from envwire.envs.core import Env
 from envwire.envs.envs.entry_points import load_entry_point, load_env_creator
-from envwire.envs.envs.registry import find_spec
+from envwire.envs.envs.registry import spec_of
 from envwire.envs.specs import EnvSpec, WrapperSpec
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def make(
         TypeError: The environment does not take these arguments, or is not an `Env`.
         ValueError: A wrapper in the spec did not record its arguments.
     """
-    spec = _spec_of(id)
+    spec = spec_of(id, "make", TypeError)
     _refuse_removed(kwargs)
     creator = load_entry_point(spec)
     kwargs, add_render_wrapper = _plan_rendering(creator, _merge(spec.kwargs, kwargs))
@@ -83,14 +83,6 @@ def apply_wrapper(
             "Inherit from envwire.envs.utils.RecordConstructorArgs and call its constructor"
         )
     return (resolve or load_env_creator)(wrapper.entry_point)(env=env, **wrapper.kwargs)
-
-
-def _spec_of(env_id: str | EnvSpec) -> EnvSpec:
-    if isinstance(env_id, EnvSpec):
-        return env_id
-    if not isinstance(env_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise TypeError(f"make takes an id (str) or an EnvSpec, got {type(env_id)}")
-    return find_spec(env_id)
 
 
 def _refuse_removed(kwargs: dict[str, Any]) -> None:

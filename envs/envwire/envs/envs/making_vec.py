@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from envwire.envs import error, logger
 from envwire.envs.envs.entry_points import load_env_creator
 from envwire.envs.envs.making import make
-from envwire.envs.envs.registry import find_spec
+from envwire.envs.envs.registry import spec_of
 from envwire.envs.specs import EnvSpec
 
 if TYPE_CHECKING:
@@ -112,19 +112,11 @@ def make_vec(
         "vector_kwargs": vector_kwargs,
         "wrappers": wrappers,
     }
-    request = _Request(_spec_of(id), arguments, kwargs)
+    request = _Request(spec_of(id, "make_vec", error.Error), arguments, kwargs)
     env = _VECTORIZERS[request.mode](request)
     env.unwrapped.spec = request.made_spec()
     _check_autoreset_mode(env)
     return env
-
-
-def _spec_of(env_id: str | EnvSpec) -> EnvSpec:
-    if isinstance(env_id, EnvSpec):
-        return env_id
-    if not isinstance(env_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise error.Error(f"make_vec takes an id (str) or an EnvSpec, got {type(env_id)}")
-    return find_spec(env_id)
 
 
 def _make_sync(request: _Request) -> AnyVectorEnv:

@@ -10,7 +10,7 @@ from envwire.envs.env_ids import get_env_id, parse_env_id
 from envwire.envs.envs.entry_points import EnvCreator, VectorEnvCreator, load_env_creator
 from envwire.envs.envs.making import make
 from envwire.envs.envs.making_vec import VectorizeMode, make_vec
-from envwire.envs.envs.registry import find_highest_version, registry, require_spec, versions
+from envwire.envs.envs.registry import explain, find_highest_version, registry, versions
 from envwire.envs.specs import EnvSpec, WrapperSpec
 
 if TYPE_CHECKING:
@@ -130,7 +130,9 @@ def spec(env_id: str) -> EnvSpec:
         error.DeprecatedEnv: Only later versions are registered.
         error.Error: The id is malformed, or lacks the version that is registered.
     """
-    return require_spec(env_id)
+    if env_id not in registry:
+        raise explain(*parse_env_id(env_id))
+    return registry[env_id]
 
 
 def pprint_registry(

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from envwire.envs import error, logger
 from envwire.envs.env_ids import get_env_id, parse_env_id
+from envwire.envs.specs import EnvSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from envwire.envs.specs import EnvSpec
 
 #: Every registered environment by its id. Filled by `register`, read by `make`.
 registry: dict[str, EnvSpec] = {}
@@ -25,6 +24,19 @@ def versions(ns: str | None, name: str) -> list[EnvSpec]:
 def find_highest_version(ns: str | None, name: str) -> int | None:
     """The highest version registered for a name; ``None`` if there is no versioned one."""
     return max((s.version for s in versions(ns, name) if s.version is not None), default=None)
+
+
+def spec_of(env_id: str | EnvSpec, maker: str, refusal: type[Exception]) -> EnvSpec:
+    """Returns the spec that ``maker`` was given, or the one that `find_spec` finds for an id.
+
+    Raises:
+        refusal: It is neither an id nor a spec.
+    """
+    if isinstance(env_id, EnvSpec):
+        return env_id
+    if not isinstance(env_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise refusal(f"{maker} takes an id (str) or an EnvSpec, got {type(env_id)}")
+    return find_spec(env_id)
 
 
 def find_spec(env_id: str) -> EnvSpec:
@@ -45,14 +57,7 @@ def find_spec(env_id: str) -> EnvSpec:
     if latest is not None:
         env_id = _prefer(latest, env_id, get_env_id(ns, name, latest), version)
     if env_id not in registry:
-        raise _explain(ns, name, version)
-    return registry[env_id]
-
-
-def require_spec(env_id: str) -> EnvSpec:
-    """Returns the spec registered under exactly ``env_id``; raises as `find_spec` otherwise."""
-    if env_id not in registry:
-        raise _explain(*parse_env_id(env_id))
+        raise explain(ns, name, version)
     return registry[env_id]
 
 
@@ -84,8 +89,8 @@ def _import_registrations(module: str) -> None:
         ) from exc
 
 
-def _explain(ns: str | None, name: str, version: int | None) -> error.Error:
-    """The error for an id that is not registered: the outermost part that does not exist."""
+def explain(ns: str | None, name: str, version: int | None) -> error.Error:
+    """Returns the error for an id that is not registered: the outermost part that does not exist."""
     namespaces = {spec.namespace for spec in registry.values() if spec.namespace is not None}
     if ns is not None and ns not in namespaces:
         hint = _suggest(ns, namespaces) or f" Have you installed the proper package for {ns}?"

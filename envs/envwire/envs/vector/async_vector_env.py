@@ -18,11 +18,11 @@ from envwire.envs.vector.async_processes import (
     WorkerProcesses,
     require_concurrency,
 )
-from envwire.envs.vector.observation_buffer import ObservationBuffer
+from envwire.envs.vector.observation_buffer import allocate
 from envwire.envs.vector.observation_mode import batch_observations
 from envwire.envs.vector.reset_arguments import pop_reset_mask, spread_seed
 from envwire.envs.vector.sync_vector_env import fresh, spread_values
-from envwire.envs.vector.utils import batch_space, iterate
+from envwire.envs.vector.utils import batch_space, concatenate, iterate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -90,19 +90,14 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         self.num_envs = len(env_fns)
         self._describe()
         self._context: Any = multiprocessing.get_context(context)
-        self._buffer = ObservationBuffer(
-            self.single_observation_space,
-            self.num_envs,
-            shared=shared_memory,
-            context=self._context,
+        self.observations, memory = allocate(
+            self.single_observation_space, self.num_envs, shared_memory, self._context
         )
         self._workers = WorkerProcesses(self._context, type(self).__name__)
         self.parent_pipes = self._workers.pipes
         self.processes = self._workers.processes
         self._state = AsyncState.DEFAULT
-        self._workers.start(
-            env_fns, self._buffer.memory, self.autoreset_mode, self.max_concurrency, daemon
-        )
+        self._workers.start(env_fns, memory, self.autoreset_mode, self.max_concurrency, daemon)
         self._check_spaces()
 
     def _describe(self) -> None:
@@ -119,11 +114,6 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
             self.num_envs,
         )
         env.close()
-
-    @property
-    def observations(self) -> Any:
-        """The batch of observations that sub-environments write into."""
-        return self._buffer.observations
 
     def _check_spaces(self) -> None:
         expected = self.single_observation_space, self.single_action_space
@@ -296,8 +286,11 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
             raise
 
     def _observe(self, observations: tuple[Any, ...]) -> ObsType:
-        batch = self._buffer.fill(observations)
-        return cast("ObsType", fresh(batch) if self.copy else batch)
+        if not self.shared_memory:
+            self.observations = concatenate(
+                self.single_observation_space, observations, self.observations
+            )
+        return cast("ObsType", fresh(self.observations) if self.copy else self.observations)
 
     def _gather(self, each: Iterable[dict[str, Any]]) -> dict[str, Any]:
         infos: dict[str, Any] = {}

@@ -47,10 +47,11 @@ def add_info(
 
 def _column(key: str, value: Any, num_envs: int) -> NDArray[Any]:
     """An empty column for values like ``value``."""
-    if key == "final_obs" or not _is_numeric(value):
+    if key == "final_obs" or not is_numeric(value):
         return np.full(num_envs, None, dtype=object)
     return np.zeros_like(value, shape=(num_envs, *np.asarray(value).shape), subok=False)
 
 
-def _is_numeric(value: object) -> bool:
+def is_numeric(value: object) -> bool:
+    """Returns whether a value gets a column of its own dtype."""
     return type(value) in _NUMBERS or isinstance(value, np.number | np.ndarray)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    _Floats: TypeAlias = NDArray[np.float32]
+    _Bools: TypeAlias = NDArray[np.bool_]
 
 
 class CartPoleEnv(CartPolePhysics, Env["NDArray[np.float32]", "int | np.integer[Any]"]):
@@ -146,13 +149,7 @@ class CartPoleVectorEnv(
 
     def step(
         self, actions: NDArray[np.integer[Any]]
-    ) -> tuple[
-        NDArray[np.float32],
-        NDArray[np.float32],
-        NDArray[np.bool_],
-        NDArray[np.bool_],
-        dict[str, Any],
-    ]:
+    ) -> tuple[_Floats, _Floats, _Bools, _Bools, dict[str, Any]]:
         """Pushes every cart once; ``actions`` is of shape (num_envs,).
 
         Raises:
@@ -177,12 +174,7 @@ class CartPoleVectorEnv(
         self.prev_done = terminated | truncated
         return self._observe(), reward, terminated, truncated, {}
 
-    def _restart(
-        self,
-        reward: NDArray[np.float32],
-        terminated: NDArray[np.bool_],
-        truncated: NDArray[np.bool_],
-    ) -> None:
+    def _restart(self, reward: _Floats, terminated: _Bools, truncated: _Bools) -> None:
         """Restarts the cart-poles whose episodes ended on the previous step."""
         done = self.prev_done
         if self.state is None or not done.any():
