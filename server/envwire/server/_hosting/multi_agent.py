@@ -151,12 +151,8 @@ class AECHost(Host):
         """Starts an episode; returns the observation, and the other state that a proxy shows."""
         env = self.env
         env.reset(**kwargs)
-        flags = {
-            "rewards": env.rewards,
-            "terminations": env.terminations,
-            "truncations": env.truncations,
-        }
-        return self._observation(), self._rest() | flags
+        names = ("rewards", "terminations", "truncations")
+        return self._observation(), self._rest() | {name: getattr(env, name) for name in names}
 
     def step(self, action: Any) -> tuple[Any, Any, Flags, Flags, dict[str, Any]]:
         """Takes a step with the selected agent's action."""

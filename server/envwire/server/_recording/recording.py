@@ -75,13 +75,10 @@ class Recording:
             header.redacted.extend(self._redaction.patterns)
         header.started.GetCurrentTime()
         header.copy_of, header.copied_entries = self._copied
-        for name, number in self._versions().items():
+        own = {"envwire": VERSION, "python": platform.python_version(), "numpy": version("numpy")}
+        for name, number in {**self._libraries, **own}.items():
             header.versions.add(name=name, version=number)
         return header
-
-    def _versions(self) -> dict[str, str]:
-        python = platform.python_version()
-        return {**self._libraries, "envwire": VERSION, "python": python, "numpy": version("numpy")}
 
     def add_request(self, raw: bytes) -> None:
         """Records a request that is about to be served."""

@@ -11,21 +11,12 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import NamedTuple
 
 from envwire.server._recording.files import SUFFIX
 from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.server")
 _SECONDS = 10.0
-
-
-class _Kept(NamedTuple):
-    """A finished recording, ordered by the time of its last entry."""
-
-    written: float
-    size: int
-    path: Path
 
 
 def check_directory(config: ServerConfig) -> None:
@@ -51,25 +42,28 @@ def prune(config: ServerConfig, now: float) -> list[Path]:
         The deleted files.
     """
     kept = sorted(_recordings(Path(config.record)))
-    total = sum(recording.size for recording in kept)
+    total = sum(size for _, size, _ in kept)
     deleted: list[Path] = []
-    for recording in kept:
-        old = config.record_max_age and now - recording.written > config.record_max_age
+    for written, size, path in kept:  # the oldest first
+        old = config.record_max_age and now - written > config.record_max_age
         large = config.record_max_bytes and total > config.record_max_bytes
-        if (old or large) and _delete(recording.path):
-            total -= recording.size
-            deleted.append(recording.path)
+        if (old or large) and _delete(path):
+            total -= size
+            deleted.append(path)
     return deleted
 
 
-def _recordings(directory: Path) -> list[_Kept]:
-    """Returns the recordings in a directory. Servers that share it may delete files at the same time."""
-    found: list[_Kept] = []
+def _recordings(directory: Path) -> list[tuple[float, int, Path]]:
+    """Returns the time of the last entry, the size and the path of each recording in a directory.
+
+    Servers that share it may delete files at the same time.
+    """
+    found: list[tuple[float, int, Path]] = []
     for entry in os.scandir(directory):
         with contextlib.suppress(FileNotFoundError):
             if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
                 status = entry.stat(follow_symlinks=False)
-                found.append(_Kept(status.st_mtime, status.st_size, Path(entry.path)))
+                found.append((status.st_mtime, status.st_size, Path(entry.path)))
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -31,29 +32,24 @@ Begin = Callable[[Sequence[pb.MemberStart]], MemberStarts]
 Serve = Callable[[str, Any], bytes]
 
 
+@dataclass
 class Replaying:
     """Replays a recording in a session.
 
-    Args:
+    Attributes:
         serve: Serves one request.
-        begin: Returns the members that take part, if they begin at different positions.
+        begin_members: Returns the members that take part, if they begin at different positions.
         clock: Monotonic time, in seconds.
         on_begun: Called with the members that began with the last served request.
     """
 
-    def __init__(
-        self,
-        serve: Serve,
-        begin: Begin,
-        clock: Callable[[], float] = time.monotonic,
-        on_begun: Callable[[Sequence[int]], None] = lambda _: None,
-    ) -> None:
-        self._serve = serve
-        self._begin_members = begin
-        self._on_begun = on_begun
-        self._clock = clock
-        self._members: MemberStarts | None = None  # all take part in every request
-        self._digest = RollingDigest()
+    serve: Serve
+    begin_members: Begin
+    clock: Callable[[], float] = time.monotonic
+    on_begun: Callable[[Sequence[int]], None] = lambda _: None
+    #: Members that begin at different positions; by default all take part in every request.
+    _members: MemberStarts | None = field(default=None, init=False)
+    _digest: RollingDigest = field(default_factory=RollingDigest, init=False)
 
     def apply(self, request: pb.ReplayRequest, response: pb.ReplayResponse) -> None:
         """Serves as many requests of one part of the recording as fit into `PART_SECONDS`.
@@ -63,13 +59,13 @@ class Replaying:
         """
         self._begin(request.position)
         if request.member_starts:
-            self._members = self._begin_members(request.member_starts)
-        digest, until = self._digest, self._clock() + PART_SECONDS
+            self._members = self.begin_members(request.member_starts)
+        digest, until = self._digest, self.clock() + PART_SECONDS
         told, unseen = len(digest.checkpoints), frozenset(request.unseen)
         for raw in request.requests:
             answer = self._serve_next(*_read(raw))
             digest.add(None if digest.count in unseen else answer)
-            if self._clock() > until:
+            if self.clock() > until:
                 break
         response.served = digest.count
         response.checkpoints.extend(digest.checkpoints[told:])
@@ -77,11 +73,11 @@ class Replaying:
 
     def _serve_next(self, kind: str, body: Any) -> bytes:
         if self._members is None:
-            return self._serve(kind, body)
+            return self.serve(kind, body)
         with self._members.at(self._digest.count) as begun:
-            answer = self._serve(kind, body)
+            answer = self.serve(kind, body)
         if begun:
-            self._on_begun(begun)
+            self.on_begun(begun)
         return answer
 
     def _begin(self, position: int) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import socket
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from envwire.server._ipc.frames import ADMIT, FORK, MemoryUse
 from envwire.server._worker.forking import fork_apart, obstacle
@@ -27,24 +28,19 @@ class Copied(BaseException):
         self.descriptors = descriptors
 
 
+@dataclass
 class ControlSocket:
     """The process's end of the control socket.
 
-    Args:
-        sock: The packet socket.
+    Attributes:
+        connection: The packet socket.
         admit: Called with a session's number, the memory that its client can use, and the connection.
         packed: Whether several sessions share the process, which then cannot be copied.
     """
 
-    def __init__(
-        self,
-        sock: socket.socket,
-        admit: Callable[[int, MemoryUse, socket.socket], None],
-        packed: bool,
-    ) -> None:
-        self._socket = sock
-        self._admit = admit
-        self._packed = packed
+    connection: socket.socket
+    admit: Callable[[int, MemoryUse, socket.socket], None]
+    packed: bool
 
     def serve(self) -> None:
         """Reads and handles one packet.
@@ -53,14 +49,14 @@ class ControlSocket:
             Copied: This process is the requested copy.
             ConnectionResetError: The front is gone.
         """
-        packet, descriptors, _, _ = socket.recv_fds(self._socket, ADMIT.size, _COPY_DESCRIPTORS)
+        packet, descriptors, _, _ = socket.recv_fds(self.connection, ADMIT.size, _COPY_DESCRIPTORS)
         if not packet:
             raise ConnectionResetError("the front is gone")
         if packet == FORK and descriptors:
             self._fork(socket.socket(fileno=descriptors[0]), descriptors[1:])
         elif descriptors:  # no descriptor: too many open files here; the client retries
             number, *memory = ADMIT.unpack(packet)
-            self._admit(number, MemoryUse(*memory), socket.socket(fileno=descriptors[0]))
+            self.admit(number, MemoryUse(*memory), socket.socket(fileno=descriptors[0]))
 
     def _fork(self, answers: socket.socket, descriptors: Sequence[int]) -> None:
         """Forks this process for another session, and reports the result to the front."""
@@ -82,4 +78,4 @@ class ControlSocket:
         """Returns why this process cannot be copied; "" if it can."""
         if len(descriptors) + 1 < _COPY_DESCRIPTORS:
             return "too many files are open in the environment's process"
-        return "several sessions share the process" if self._packed else obstacle()
+        return "several sessions share the process" if self.packed else obstacle()

@@ -8,6 +8,7 @@ A process holds one session unless the operator lets sessions share processes.
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._worker.control_socket import ControlSocket, Copied
@@ -21,32 +22,33 @@ from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
 
 
+@dataclass
 class Worker:
     """Serves the sessions of one process.
 
-    Args:
+    Attributes:
         endpoints: Its connections to the front.
         catalogue: The environments that can be made.
         config: The server's settings.
         origin: The session that the process was forked with, if it is a copy.
     """
 
-    def __init__(
-        self,
-        endpoints: WorkerEndpoints,
-        catalogue: Catalogue,
-        config: ServerConfig,
-        origin: ServedSession | None = None,
-    ) -> None:
-        self._endpoints = endpoints
-        self._catalogue = catalogue
-        self._config = config
+    endpoints: WorkerEndpoints
+    catalogue: Catalogue
+    config: ServerConfig
+    origin: ServedSession | None = None
+
+    def __post_init__(self) -> None:
+        """Connects the services of the link, the control socket and the direct channels."""
+        endpoints, config = self.endpoints, self.config
         self._sessions = ProcessSessions(packed=config.sessions_per_process > 1)
         self._waiting = Waiting()
         self._direct = DirectService(
             self._waiting, self._sessions, endpoints.frames, self._serve_link, config
         )
-        maker = SessionMaker(catalogue, self._sessions, config, origin, endpoints.scoreboard)
+        maker = SessionMaker(
+            self.catalogue, self._sessions, config, self.origin, endpoints.scoreboard
+        )
         self._link = LinkService(
             endpoints.frames, self._sessions, maker, self._direct.channels, config.max_message_bytes
         )
@@ -60,12 +62,13 @@ class Worker:
         Returns:
             In a process that was forked for a copy of the session, the worker to run there; else None.
         """
-        self._waiting.watch(self._endpoints.link, self._link.serve)
-        self._waiting.watch(self._endpoints.control_socket, self._control_socket.serve)
+        self._waiting.watch(self.endpoints.link, self._link.serve)
+        self._waiting.watch(self.endpoints.control_socket, self._control_socket.serve)
         with self._sessions.warnings.installed():
             try:
                 with contextlib.suppress(ConnectionError):  # the front is gone
-                    self._serve()
+                    while not self._sessions.over:
+                        self._waiting.serve()
             except Copied as copied:
                 descriptors = copied.descriptors
             else:
@@ -74,10 +77,6 @@ class Worker:
                 self._direct.channels.finish()
                 return None
         return self._copy(*descriptors)
-
-    def _serve(self) -> None:
-        while not self._sessions.over:
-            self._waiting.serve()
 
     def _serve_link(self) -> None:
         self._link.serve()
@@ -88,12 +87,12 @@ class Worker:
         """Returns the worker for the copied session, in this process, which was forked for it."""
         (served,) = self._sessions.by_number.values()  # a shared process is not copied
         self._direct.channels.close_all()
-        self._endpoints.close()
+        self.endpoints.close()
         take_output(output)
         die_with(lifeline)
         served.session.copied()
         endpoints = WorkerEndpoints(link, control_socket, scoreboard, 1)
-        return Worker(endpoints, self._catalogue, self._config, served)
+        return Worker(endpoints, self.catalogue, self.config, served)
 
 
 def serve_session(worker: Worker) -> None:

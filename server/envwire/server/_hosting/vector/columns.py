@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from envwire.envs.type_guards import is_dict
-
-_NUMBERS = frozenset({bool, int, float})
+from envwire.envs.vector.info import is_numeric
 
 
 class _Gathered:
@@ -61,7 +60,7 @@ def columns(gathered: Gathering, num_envs: int) -> dict[Any, Any]:
 
 def _column(key: Any, column: _Gathered, num_envs: int) -> npt.NDArray[Any]:
     first, values = column.values[0], column.values
-    if key == "final_obs" or not _is_numeric(first) or not _is_uniform(values):  # or some dicts
+    if key == "final_obs" or not is_numeric(first) or not _is_uniform(values):  # or some dicts
         objects = np.full(num_envs, None, dtype=object)
         for index, value in zip(column.indices, values, strict=True):
             objects[index] = value
@@ -71,10 +70,6 @@ def _column(key: Any, column: _Gathered, num_envs: int) -> npt.NDArray[Any]:
     )
     array[column.indices] = values
     return array
-
-
-def _is_numeric(value: object) -> bool:
-    return type(value) in _NUMBERS or isinstance(value, np.number | np.ndarray)
 
 
 def _is_uniform(values: list[Any]) -> bool:

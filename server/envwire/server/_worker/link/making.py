@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import time
+from dataclasses import dataclass, replace
 
 from envwire.codec import FaultError, Reason, encode_warnings
 from envwire.server._hosting.libraries import Catalogue
@@ -24,10 +24,11 @@ from envwire.v1 import environment_pb2
 Started = tuple[ServedSession, bytes]
 
 
+@dataclass
 class SessionMaker:
     """Makes the sessions of one process.
 
-    Args:
+    Attributes:
         catalogue: The environments that can be made.
         sessions: The sessions of the process, whose recorder collects warnings while they are made.
         config: The server's settings.
@@ -35,21 +36,16 @@ class SessionMaker:
         scoreboard: Holds the rows of the sessions.
     """
 
-    def __init__(
-        self,
-        catalogue: Catalogue,
-        sessions: ProcessSessions,
-        config: ServerConfig,
-        origin: ServedSession | None,
-        scoreboard: Scoreboard,
-    ) -> None:
-        self._catalogue = catalogue
-        self._sessions, self._warnings = sessions, sessions.warnings
-        if config.record:  # an environment may change the directory
-            config = dataclasses.replace(config, record=os.path.abspath(config.record))
-        self._config = config
-        self._origin = origin
-        self._scoreboard = scoreboard
+    catalogue: Catalogue
+    sessions: ProcessSessions
+    config: ServerConfig
+    origin: ServedSession | None
+    scoreboard: Scoreboard
+
+    def __post_init__(self) -> None:
+        """Makes the directory of recordings absolute: an environment may change the current one."""
+        if self.config.record:
+            self.config = replace(self.config, record=os.path.abspath(self.config.record))
 
     def make(self, frame: Frame) -> Started:
         """Makes the environment that the front ordered.
@@ -61,33 +57,33 @@ class SessionMaker:
         slot: int = SLOT.unpack_from(frame.message)[0]
         request = environment_pb2.MakeRequest.FromString(frame.message[SLOT.size :])
         begun = time.monotonic_ns()
-        self._scoreboard.begin(slot)  # other sessions of the process wait for it
+        self.scoreboard.begin(slot)  # other sessions of the process wait for it
         try:
             return self._started(frame.session, slot, self._make(request), begun)
         except BaseException:
-            self._scoreboard.clear(slot)
+            self.scoreboard.clear(slot)
             raise
 
     def _started(self, number: int, slot: int, session: Session, begun: int) -> Started:
         """Gives a session its scoreboard row, and records there how long it took since `begun`, in nanoseconds."""
         made = time.monotonic_ns()
         reply = self._describe(session)
-        row = self._scoreboard.row(slot, made - begun, time.monotonic_ns() - made)
+        row = self.scoreboard.row(slot, made - begun, time.monotonic_ns() - made)
         session.counts = row
-        if self._config.episodes_counted:
+        if self.config.episodes_counted:
             session.count_episodes()
         return ServedSession(number, row, session), reply
 
     def _make(self, request: environment_pb2.MakeRequest) -> Session:
-        log = self._warnings.log
-        env, family = make_environment(self._catalogue, request)
-        access = self._catalogue.attribute_access
-        kind = RecordedSession if self._config.record else Session
-        limit = self._config.max_message_bytes
+        log = self.sessions.warnings.log
+        env, family = make_environment(self.catalogue, request)
+        access = self.catalogue.attribute_access
+        kind = RecordedSession if self.config.record else Session
+        limit = self.config.max_message_bytes
         session = kind(env, family, log, access, RaisedLog().note, limit)
         if isinstance(session, RecordedSession):
-            versions = {library.name: library.version for library in self._catalogue.libraries}
-            session.recording = Recording(self._config, request, versions)
+            versions = {library.name: library.version for library in self.catalogue.libraries}
+            session.recording = Recording(self.config, request, versions)
         return session
 
     def copy(self, frame: Frame) -> Started:
@@ -96,17 +92,17 @@ class SessionMaker:
         Raises:
             FaultError: UNSUPPORTED: the process was forked without a session.
         """
-        origin = self._origin
+        origin = self.origin
         if origin is None:
             raise FaultError(Reason.UNSUPPORTED, "this process was not forked with a session")
-        self._warnings.log = origin.session.warnings
+        self.sessions.warnings.log = origin.session.warnings
         return self._started(frame.session, 0, origin.session, time.monotonic_ns())
 
     def _describe(self, session: Session) -> bytes:
         reply = environment_pb2.InteractResponse()
         reply.make.CopyFrom(describe(session.hosted.env, session.hosted.family))
         reply.make.capabilities.extend(session.capabilities)
-        if not self._sessions.packed and not obstacle():
+        if not self.sessions.packed and not obstacle():
             reply.make.capabilities.append("fork")
         reply.make.warnings.extend(encode_warnings(session.warnings.take()))
         if isinstance(session, RecordedSession):

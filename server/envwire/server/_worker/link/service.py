@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from envwire.codec import FaultError, fault_from_exception
@@ -30,10 +31,11 @@ from envwire.server._worker.sessions import ProcessSessions, ServedSession
 _CLOSED, _REPLY = State.CLOSED, Kind.REPLY
 
 
+@dataclass
 class LinkService:
     """Serves the front.
 
-    Args:
+    Attributes:
         frames: The frames on the link.
         sessions: The sessions of the process.
         maker: Makes them.
@@ -41,23 +43,19 @@ class LinkService:
         limit: Longest reply, in bytes.
     """
 
-    def __init__(
-        self,
-        frames: FrameSocket,
-        sessions: ProcessSessions,
-        maker: SessionMaker,
-        channels: Channels,
-        limit: int,
-    ) -> None:
-        self._frames = frames
-        self._sessions, self._warnings = sessions, sessions.warnings
-        self._served = sessions.by_number
-        self._channels = channels
-        self._limit = limit
+    frames: FrameSocket
+    sessions: ProcessSessions
+    maker: SessionMaker
+    channels: Channels
+    limit: int
+
+    def __post_init__(self) -> None:
+        """Sets what serves each kind of frame."""
+        self._warnings, self._served = self.sessions.warnings, self.sessions.by_number
         self._serve_kind: dict[int, Callable[[Frame], None]] = {
             Kind.CLIENT: self._serve_client,
-            Kind.MAKE: partial(self._make, maker.make),
-            Kind.COPY: partial(self._make, maker.copy),
+            Kind.MAKE: partial(self._make, self.maker.make),
+            Kind.COPY: partial(self._make, self.maker.copy),
             Kind.END: self._end,
             Kind.ACK: lambda _: None,
             Kind.DRAIN: self._drain,
@@ -71,36 +69,36 @@ class LinkService:
             FrameError: The front does not send such frames.
         """
         while True:
-            frame = self._frames.receive()
+            frame = self.frames.receive()
             if frame is None:
-                self._sessions.over = True
+                self.sessions.over = True
             elif serve := self._serve_kind.get(frame.kind):
                 serve(frame)
             else:
                 raise FrameError(f"a frame of kind {frame.kind} is none of the front's")
-            if self._sessions.over or not self._frames.waiting:
+            if self.sessions.over or not self.frames.waiting:
                 return
 
     def _serve_client(self, frame: Frame) -> None:
         served = self._served.get(frame.session)
         if served is None:
-            self._frames.send(Kind.REPLY, frame.session, [GONE])
+            self.frames.send(Kind.REPLY, frame.session, [GONE])
             return
         if len(frame.message) >= MIN_SLOT_BYTES:
             keep_freed_memory()
         session = served.session
         self._warnings.log = session.warnings
-        self._channels.keep_unsent(served)
+        self.channels.keep_unsent(served)
         served.row.begin()
         reply = self._reply(served, frame.message)
         replied = time.monotonic_ns()
         if session.state is _CLOSED:
-            self._channels.close(served)
-            self._sessions.remove(served)
+            self.channels.close(served)
+            self.sessions.remove(served)
             behind = pack_header(Kind.CLOSED, served.number)
-            self._frames.send(Kind.REPLY, served.number, reply, behind)
+            self.frames.send(Kind.REPLY, served.number, reply, behind)
         else:
-            self._frames.send(_REPLY, served.number, reply)
+            self.frames.send(_REPLY, served.number, reply)
             served.row.end(session.stepping, session.steps, replied)
             session.count()
 
@@ -109,7 +107,7 @@ class LinkService:
         reply = pieces(served.session.handle(raw, served.large))
         length = sum(map(len, reply))
         served.large = length >= MIN_SLOT_BYTES
-        return reply if length <= self._limit else [too_large(length, self._limit)]
+        return reply if length <= self.limit else [too_large(length, self.limit)]
 
     def _make(self, start: Callable[[Frame], Started], frame: Frame) -> None:
         """Starts a session and answers the front's Make, with an error if it fails."""
@@ -120,30 +118,30 @@ class LinkService:
             self._refuse_make(number, fault_from_exception(error))
         else:
             self._served[number] = served
-            if not self._sessions.packed:
+            if not self.sessions.packed:
                 gc.collect()
                 gc.freeze()  # the collector need not scan the environment's objects again
-            self._frames.send(Kind.REPLY, number, [reply])
+            self.frames.send(Kind.REPLY, number, [reply])
 
     def _refuse_make(self, number: int, fault: FaultError) -> None:
         """Answers a failed Make with its error; the process ends unless it is shared."""
         fault.warnings = self._warnings.log.take()
         reply = fault_reply(fault).SerializeToString()
-        self._frames.send(Kind.REPLY, number, [reply], pack_header(Kind.CLOSED, number))
-        self._sessions.over = not self._sessions.packed
+        self.frames.send(Kind.REPLY, number, [reply], pack_header(Kind.CLOSED, number))
+        self.sessions.over = not self.sessions.packed
 
     def _end(self, frame: Frame) -> None:
         """Closes the environment of a session that the front ended."""
         served = self._served.get(frame.session)
         if served is None:  # its client has just closed it; the front will read that
             return
-        self._channels.close(served)
-        self._sessions.remove(served)
-        self._sessions.end(served)
-        self._frames.send(Kind.CLOSED, served.number)
+        self.channels.close(served)
+        self.sessions.remove(served)
+        self.sessions.end(served)
+        self.frames.send(Kind.CLOSED, served.number)
 
     def _drain(self, frame: Frame) -> None:
-        (self._sessions.stops_at,) = STOPS_AT.unpack(frame.message)
+        (self.sessions.stops_at,) = STOPS_AT.unpack(frame.message)
 
     def _render(self, frame: Frame) -> None:
         """Takes a picture for a watcher. It has no request number, and its warnings are dropped."""
@@ -151,6 +149,6 @@ class LinkService:
         if served is None:  # it is over; the front will read that
             return
         self._warnings.log = WarningLog()
-        self._channels.keep_unsent(served)
+        self.channels.keep_unsent(served)
         picture = take_picture(served.session.hosted.env)
-        self._frames.send(Kind.RENDERED, served.number, [picture])
+        self.frames.send(Kind.RENDERED, served.number, [picture])
