@@ -15,7 +15,6 @@ from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._session.session import Session
 from envwire.server._session.states import State
-from envwire.server._version import VERSION
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import with_header, without_header
 from envwire.wire.frames import Reply
@@ -44,9 +43,7 @@ class InProcessTransport:
         allow_wrappers: Iterable[str] = (),
     ) -> None:
         wrappers = tuple(allow_wrappers)
-        self._catalogue = load_catalogue(
-            environments, imports=imports, wrappers=wrappers, version=VERSION
-        )
+        self._catalogue = load_catalogue(environments, imports=imports, wrappers=wrappers)
         self._allow_list = AllowList(wrappers=frozenset(wrappers))
         self._sessions: dict[str, Session] = {}
         self._reply = Reply(b"")

@@ -18,19 +18,20 @@ from envwire.server._hosting.imports import import_named
 from envwire.server._hosting.library import PETTINGZOO_PREFIX, Library
 from envwire.server._hosting.unmatched import unmatched
 from envwire.server._ipc.unknown_environment import unknown_environment
+from envwire.server._version import VERSION
 from envwire.v1 import environment_pb2
 
 #: Ids of the conformance suite's environments, registered only if the operator names them.
 _CONFORMANCE_PREFIX = "Conformance/"
 
 
-def load_libraries(version: str, patterns: Iterable[str] = ()) -> list[Library]:
+def load_libraries(patterns: Iterable[str]) -> list[Library]:
     """Returns the installed libraries in the order in which ids are looked up.
 
     Raises:
         ImportError: A pattern names PettingZoo, which is not installed.
     """
-    libraries = [Library(envwire_family(), envs, version)]
+    libraries = [Library(envwire_family(), envs, VERSION)]
     if any(pattern.startswith(_CONFORMANCE_PREFIX) for pattern in patterns):
         importlib.import_module("envwire.envs.envs.conformance")
     with contextlib.suppress(ModuleNotFoundError):
@@ -102,7 +103,6 @@ def load_catalogue(
     *,
     imports: Iterable[str],
     wrappers: Iterable[str],
-    version: str,
     attribute_access: AttributeAccess = EVERYTHING,
 ) -> Catalogue:
     """Imports what the operator named, and lists the environments whose ids match.
@@ -111,7 +111,6 @@ def load_catalogue(
         patterns: Ids or shell patterns, "CartPole-v1", "ALE/*", "pettingzoo/classic/*".
         imports: Modules, or files ending in .py, that register environments when imported.
         wrappers: Additional wrappers: "module:Class", or the name of a reserved one.
-        version: Version of this package.
         attribute_access: Which of the environments' attributes and methods clients may reach.
 
     Raises:
@@ -119,7 +118,7 @@ def load_catalogue(
         ImportError: A module or wrapper could not be imported; BrokenModuleError says where.
     """
     patterns = tuple(patterns)
-    libraries = load_libraries(version, patterns)
+    libraries = load_libraries(patterns)
     for name in imports:
         import_named(name)
     catalogue = Catalogue(libraries, attribute_access=attribute_access)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from typing import Any
 
 import numpy as np
@@ -61,3 +62,16 @@ def generator_of(unwrapped: Any) -> np.random.Generator | None:
     """Returns the generator of an innermost environment; None if it has not created one."""
     generator = getattr(unwrapped, "_np_random", None)
     return generator if isinstance(generator, np.random.Generator) else None
+
+
+def generator_state(unwrapped: Any) -> Any:
+    """Returns a copy of the state of an innermost environment's generator; None without one."""
+    generator = generator_of(unwrapped)
+    return None if generator is None else copy.deepcopy(generator.bit_generator.state)
+
+
+def restore_generator(unwrapped: Any, state: Any) -> None:
+    """Restores a state that `generator_state` returned; does nothing if there was none."""
+    generator = generator_of(unwrapped)
+    if generator is not None and state is not None:
+        generator.bit_generator.state = copy.deepcopy(state)

@@ -46,14 +46,12 @@ def episodes(recording: RecordedSession, family: Family) -> Iterator[Episode]:
 
 
 def _begun(request: pb.ResetRequest, response: pb.ResetResponse, family: Family) -> Episode:
-    episode = Episode()
-    if request.HasField("seed"):
-        episode.seed = decode_value(request.seed, family)
-    if request.HasField("options"):
-        episode.options = decode_mapping(request.options, family)
-    episode.observations.append(decode_value(response.observation, family))
-    episode.infos.append(decode_mapping(response.info, family))
-    return episode
+    return Episode(
+        seed=decode_value(request.seed, family) if request.HasField("seed") else None,
+        options=decode_mapping(request.options, family) if request.HasField("options") else None,
+        observations=[decode_value(response.observation, family)],
+        infos=[decode_mapping(response.info, family)],
+    )
 
 
 def _go_on(

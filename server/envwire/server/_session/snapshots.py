@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from envwire.codec import FaultError, Reason, fault_from_exception
-from envwire.server._hosting.np_random import generator_of
+from envwire.server._hosting.np_random import generator_state, restore_generator
 from envwire.server._session.object_size import size_of
 
 #: Pairs of method names, in the order in which they are tried; outer layers come first.
@@ -113,7 +113,7 @@ class Snapshots:
         try:
             state = native.save()
             wrappers = tuple(_held(layer, native) for layer in native.wrappers)
-            random = copy.deepcopy(_generator_state(native.unwrapped))
+            random = generator_state(native.unwrapped)
         except Exception as error:
             raise fault_from_exception(error, Reason.ENVIRONMENT_RAISED) from error
         saved = state, wrappers, random
@@ -136,7 +136,7 @@ class Snapshots:
             native.restore(snapshot.native)
             for layer, held in zip(native.wrappers, snapshot.wrappers, strict=True):
                 _give_back(layer, held, native)
-            _restore_generator(native.unwrapped, snapshot.random)
+            restore_generator(native.unwrapped, snapshot.random)
         except Exception as error:
             raise fault_from_exception(error, Reason.ENVIRONMENT_RAISED) from error
 
@@ -188,14 +188,3 @@ def _give_back(layer: Any, held: dict[str, Any], native: Native) -> None:
     for name in attributes.keys() - held.keys() - {"env"}:
         del attributes[name]
     attributes.update(copy.deepcopy(held, _shared(layer, native)))
-
-
-def _generator_state(env: Any) -> Any:
-    generator = generator_of(env)
-    return None if generator is None else generator.bit_generator.state
-
-
-def _restore_generator(env: Any, state: Any) -> None:
-    generator = generator_of(env)
-    if generator is not None and state is not None:
-        generator.bit_generator.state = copy.deepcopy(state)

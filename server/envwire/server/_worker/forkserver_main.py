@@ -13,7 +13,6 @@ from envwire.server._auth.attribute_access import AttributeAccess
 from envwire.server._hosting.imports import BrokenModuleError
 from envwire.server._hosting.libraries import Catalogue, list_environments, load_catalogue, preload
 from envwire.server._hosting.sources import operator_files, pin_sources
-from envwire.server._version import VERSION
 from envwire.server._worker.forkserver import Forkserver
 from envwire.server.config import ServerConfig
 
@@ -25,7 +24,6 @@ def _load(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
             config.environments,
             imports=config.imports,
             wrappers=config.allow_wrappers,
-            version=VERSION,
             attribute_access=AttributeAccess.of(config),
         )
     except Exception as error:

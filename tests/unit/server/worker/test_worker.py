@@ -55,9 +55,7 @@ class Front:
         self.message_slots = MessageSlots(os.dup(page), self.scoreboard, REQUESTS)
         self.frames = FrameSocket(self.link, self.message_slots)
         self._theirs = WorkerEndpoints(link.detach(), control_socket.detach(), page, PLACES)
-        catalogue = load_catalogue(
-            config.environments, imports=(FRAMES_MODULE,), wrappers=(), version="test"
-        )
+        catalogue = load_catalogue(config.environments, imports=(FRAMES_MODULE,), wrappers=())
         worker = Worker(self._theirs, catalogue, config)
         self._clients: list[socket.socket] = []
         self._present: dict[int, Presence] = {}

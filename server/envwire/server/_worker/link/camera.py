@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from envwire.envs.type_guards import is_tuple_or_list
-from envwire.server._hosting.np_random import generator_of
+from envwire.server._hosting.np_random import generator_state, restore_generator
 from envwire.server._hosting.vector.vector_hosts import MembersHost
 from envwire.server._ipc.pictures import RENDER_MODE, pack_picture, pack_reason
 
@@ -34,20 +34,17 @@ def take_picture(env: Any) -> bytes:
         frame = rendered[0] if is_tuple_or_list(rendered) else rendered
         return pack_picture(frame, time.perf_counter() - begun)
     except Exception as error:
-        took = time.perf_counter() - begun
-        return pack_reason(f"{type(error).__name__}: {error}", took)
+        return pack_reason(f"{type(error).__name__}: {error}", time.perf_counter() - begun)
 
 
 @contextlib.contextmanager
 def _generators_kept(env: Any) -> Generator[None]:
     """Restores the random generators' state afterwards, since some environments draw numbers to render."""
-    generator = generator_of(env.unwrapped)
-    state = generator.bit_generator.state if generator else None
+    state = generator_state(env.unwrapped)
     of_numpy, of_python = np.random.get_state(), random.getstate()
     try:
         yield
     finally:
-        if generator and state:
-            generator.bit_generator.state = state
+        restore_generator(env.unwrapped, state)
         np.random.set_state(of_numpy)
         random.setstate(of_python)
