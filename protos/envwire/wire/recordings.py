@@ -74,9 +74,7 @@ class EntryReader:
         begin = self._file.tell()
         prefix = self._file.read(_LENGTH_BYTES)
         length, start = read_varint(prefix, 0)
-        if start < 0:
-            return None
-        if not length or length > self._left(begin + start):
+        if start < 0 or not length or length > self._left(begin + start):
             return None
         raw = self._file.read(length)
         try:

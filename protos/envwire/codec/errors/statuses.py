@@ -33,19 +33,17 @@ _URLS: Final[dict[type[Message], str]] = {
 
 
 class _Room(NamedTuple):
-    """Most bytes of a status, of each text in it, of an exception's arguments, and of all warnings."""
+    """Most bytes of a status, and of each part: a text, an exception's arguments, all warnings."""
 
     status: int
-    text: int
-    args: int
-    warnings: int
+    part: int
 
 
 #: Clients bound the first answer on a direct channel to 64 KiB.
-_ANSWER: Final = _Room(status=32 * 1024, text=8 * 1024, args=8 * 1024, warnings=8 * 1024)
+_ANSWER: Final = _Room(status=32 * 1024, part=8 * 1024)
 #: Several gRPC libraries accept 8 KiB of trailers; a status is sent there in base64 (4/3), and its message a second
 #: time in percent encoding (up to 3).
-_TRAILERS: Final = _Room(status=4608, text=600, args=600, warnings=600)
+_TRAILERS: Final = _Room(status=4608, part=600)
 # Also in bytes.
 _LARGEST_LINE: Final = 600
 _LARGEST_NAME: Final = 200
@@ -78,7 +76,7 @@ def encode_fault(error: FaultError, status: status_pb2.ErrorStatus) -> None:
 
 def fit_trailers(status: status_pb2.ErrorStatus) -> None:
     """Cuts a status to what fits into the trailers of a gRPC call: texts to 600 bytes, 4.5 KiB in all."""
-    if status.ByteSize() > _TRAILERS.text:
+    if status.ByteSize() > _TRAILERS.part:
         found = [detail for kind in _URLS for detail in _details(status, kind)]
         _fill(status, status.message, found, _TRAILERS)
 
@@ -139,9 +137,9 @@ def _fill(
     status: status_pb2.ErrorStatus, text: str, details: Sequence[Message], room: _Room
 ) -> None:
     """Writes a message and details, cut to a size: what others leave is for the traceback and the output."""
-    status.message = _head(text, room.text)
+    status.message = _head(text, room.part)
     del status.details[:]
-    details = _fitting(details, room.warnings)
+    details = _fitting(details, room.part)
     left = room.status - status.ByteSize() - _OVERHEAD * len(details)
     for detail in details:
         if isinstance(detail, status_pb2.RemoteException):
@@ -175,8 +173,8 @@ def _cut_debug_info(info: status_pb2.DebugInfo, size: int) -> None:
 
 
 def _cut_exception(exception: status_pb2.RemoteException, room: _Room) -> None:
-    exception.text = _head(exception.text, room.text)
-    if exception.args.ByteSize() > room.args:
+    exception.text = _head(exception.text, room.part)
+    if exception.args.ByteSize() > room.part:
         exception.ClearField("args")
 
 

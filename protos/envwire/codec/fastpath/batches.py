@@ -112,10 +112,8 @@ class MessageLayout:
             return None
         own, reward, terminated, truncated = self._layouts
         observations = self._attached_in(area) if self.beside else own.read_inline(pieces[1], 0)
-        rewards, terminations = (
-            reward.read_inline(pieces[3], 0),
-            terminated.read_inline(pieces[5], 0),
-        )
+        rewards = reward.read_inline(pieces[3], 0)
+        terminations = terminated.read_inline(pieces[5], 0)
         truncations = truncated.read_inline(pieces[7], 0)
         unknown = observations is UNKNOWN or rewards is UNKNOWN
         if unknown or terminations is UNKNOWN or truncations is UNKNOWN:

@@ -41,8 +41,6 @@ Part: TypeAlias = "bytes | Gap"
 
 def inlined(packet: Packet) -> Packet:
     """Returns the packet of an InteractResponse with all its arrays in the message."""
-    if packet.attachments is None or not packet.attachments.length:
-        return Packet(packet.message)
     return Packet(b"".join(pieces(packet)))
 
 

@@ -1,4 +1,4 @@
-"""The fast implementation of `StepCodec`, which remembers the bytes that two steps have in common."""
+"""The fast step codec, which remembers the bytes that two steps have in common."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from envwire.codec.fastpath.step_reader import StepResponseReader
 from envwire.codec.fastpath.step_requests import StepRequestReader, StepRequestWriter
 from envwire.codec.fastpath.step_writer import StepResponseWriter
 from envwire.codec.steps.messages import MessageStepCodec
-from envwire.codec.steps.step_codec import StepCodec
 from envwire.wire.envelope import REQUESTS
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from envwire.wire.frames import Area, Attachments
 
 
-class FixedPartsStepCodec(StepCodec):
+class FixedPartsStepCodec(MessageStepCodec):
     """Writes and reads only the parts that differ from the last step; steps of another form are left to protobuf.
 
     Args:
@@ -27,7 +26,7 @@ class FixedPartsStepCodec(StepCodec):
     """
 
     def __init__(self, family: Family, *, vector: bool = False) -> None:
-        self._messages = MessageStepCodec(family)
+        super().__init__(family)
         reader = StepRequestReader()
         # Bound once: looking the methods up at each step takes as long as some of their work.
         self._write_request = StepRequestWriter().write
@@ -38,32 +37,32 @@ class FixedPartsStepCodec(StepCodec):
         ).read
 
     def encode_request(self, sequence: int, action: Any) -> bytes:
-        """Returns the request of a plain step (see `StepCodec.encode_request`)."""
+        """Returns the request of a plain step (see `MessageStepCodec.encode_request`)."""
         written = self._write_request(sequence, action)
-        return self._messages.encode_request(sequence, action) if written is None else written
+        return super().encode_request(sequence, action) if written is None else written
 
     def decode_request(self, raw: bytes) -> PlainStep | None:
-        """Reads a plain step (see `StepCodec.decode_request`)."""
+        """Reads a plain step (see `MessageStepCodec.decode_request`)."""
         known = self._read_request(raw)
         if known is not None:
             return known
         if REQUESTS.kind(raw) != "step":
             return None
-        step = self._messages.decode_request(raw)
+        step = super().decode_request(raw)
         if step is not None:
             self._learn_request(step[1])
         return step
 
     def encode_response(self, result: StepResult, attachments: Attachments | None = None) -> bytes:
-        """Returns the answer to a step (see `StepCodec.encode_response`)."""
+        """Returns the answer to a step (see `MessageStepCodec.encode_response`)."""
         written = self._write_response(result, attachments)
         if written is not None:
             return written
         if attachments is not None:
             attachments.cut(0, 0)
-        return self._messages.encode_response(result, attachments)
+        return super().encode_response(result, attachments)
 
     def decode_response(self, raw: bytes, area: Area | None = None) -> StepResult | None:
-        """Reads a plain answer (see `StepCodec.decode_response`)."""
+        """Reads a plain answer (see `MessageStepCodec.decode_response`)."""
         known = self._read_response(raw, area)
-        return self._messages.decode_response(raw, area) if known is None else known
+        return super().decode_response(raw, area) if known is None else known

@@ -1,1 +1,1 @@
-"""Step codecs: one interface, two equivalent implementations."""
+"""Step codecs: one that uses protobuf messages, and a fast one that falls back to it."""

@@ -10,13 +10,12 @@ from envwire.codec.steps.messages import MessageStepCodec
 
 if TYPE_CHECKING:
     from envwire.codec.family import Family
-    from envwire.codec.steps.step_codec import StepCodec
 
 FASTPATH: Final = "ENVWIRE_FASTPATH"
 """Environment variable that switches the fast path off if it is 0, so that all steps use protobuf messages."""
 
 
-def step_codec(family: Family, *, vector: bool = False) -> StepCodec:
+def step_codec(family: Family, *, vector: bool = False) -> MessageStepCodec:
     """Returns a codec for one end of a session.
 
     Args:

@@ -1,4 +1,4 @@
-"""The reference implementation of `StepCodec`, which uses protobuf messages."""
+"""The reference step codec, which uses protobuf messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from envwire.codec.errors.codec_error import CodecError
-from envwire.codec.steps.step_codec import StepCodec
 from envwire.codec.values.encoding import decode_mapping, decode_value, encode_mapping, encode_value
 from envwire.v1 import environment_pb2
 
@@ -24,8 +23,12 @@ _ASKED: Final = frozenset({"sequence", "action"})
 _TOLD_BESIDES: Final = frozenset({"warnings", "random", "steps", "error"})
 
 
-class MessageStepCodec(StepCodec):
-    """Builds and parses a message for each step.
+class MessageStepCodec:
+    """Encodes and decodes the steps of one session, at one of its ends, with a message for each step.
+
+    Step codecs are compatible: each reads what another wrote, to the same values of the same types. They may keep
+    state from step to step, so each end of a session has its own. Messages other than a plain step or a plain answer
+    are left to the caller: a request with a generator's state or a chunk of actions, an answer with warnings, an error.
 
     Args:
         family: Classes to build values of.
@@ -35,14 +38,18 @@ class MessageStepCodec(StepCodec):
         self._family = family
 
     def encode_request(self, sequence: int, action: Any) -> bytes:
-        """Returns the request of a plain step (see `StepCodec.encode_request`)."""
+        """Returns the InteractRequest of a plain step, without a header.
+
+        Raises:
+            CodecError: The action has no wire form.
+        """
         request = environment_pb2.InteractRequest()
         request.step.sequence = sequence
         encode_value(action, request.step.action, "action")
         return request.SerializeToString()
 
     def decode_request(self, raw: bytes) -> PlainStep | None:
-        """Reads a plain step (see `StepCodec.decode_request`)."""
+        """Reads an InteractRequest; None if it is not a plain step, or its action cannot be read."""
         try:
             request = environment_pb2.InteractRequest.FromString(raw)
             step = request.step
@@ -54,13 +61,29 @@ class MessageStepCodec(StepCodec):
         return step.sequence, action
 
     def encode_response(self, result: StepResult, attachments: Attachments | None = None) -> bytes:
-        """Returns the answer to a step (see `StepCodec.encode_response`)."""
+        """Returns the InteractResponse of a step.
+
+        Args:
+            result: What the environment returned.
+            attachments: Empty; receives large arrays, which are the environment's own, not copies.
+
+        Raises:
+            CodecError: The observation, or a key of the info, has no wire form.
+        """
         response = environment_pb2.InteractResponse()
         write_step(result, response.step, attachments)
         return response.SerializeToString()
 
     def decode_response(self, raw: bytes, area: Area | None = None) -> StepResult | None:
-        """Reads a plain answer (see `StepCodec.decode_response`)."""
+        """Reads an InteractResponse; None if it is not a plain answer to a step.
+
+        Args:
+            raw: The answer.
+            area: Its attachments.
+
+        Raises:
+            CodecError: The answer breaks the contract.
+        """
         try:
             response = environment_pb2.InteractResponse.FromString(raw)
         except DecodeError:
@@ -117,13 +140,8 @@ def read_step(
         for name in ("reward", "terminated", "truncated")
     )
     observation = decode_value(message.observation, family, area=area)
-    return (
-        observation,
-        reward,
-        terminated,
-        truncated,
-        decode_mapping(message.info, family, area=area),
-    )
+    info = decode_mapping(message.info, family, area=area)
+    return observation, reward, terminated, truncated, info
 
 
 def number(reward: Any) -> float:

@@ -28,6 +28,7 @@ _WIRE_TYPES: Final = (
 )
 
 
+@dataclass(eq=False, slots=True)
 class Encoding:
     """State of one call that encodes a value: encoders, options, and the containers around the current value.
 
@@ -37,19 +38,11 @@ class Encoding:
         attachments: Receives large arrays; None leaves them in the message.
     """
 
-    __slots__ = ("_inside", "_room", "attachments", "encoders", "opaque")
-
-    def __init__(
-        self,
-        encoders: Mapping[type | str, Encoder],
-        opaque: bool,
-        attachments: Attachments | None = None,
-    ) -> None:
-        self.encoders = encoders
-        self.opaque = opaque
-        self.attachments = attachments
-        self._inside: set[int] = set()
-        self._room = _ROOM
+    encoders: Mapping[type | str, Encoder]
+    opaque: bool
+    attachments: Attachments | None = None
+    _inside: set[int] = field(default_factory=set[int], init=False)
+    _room: int = field(default=_ROOM, init=False)
 
     def enter(self, container: object, messages: int) -> None:
         """Enters a container whose elements are nested `messages` messages deeper.

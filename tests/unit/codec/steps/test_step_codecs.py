@@ -16,7 +16,7 @@ from envwire.codec.errors.warnings import encode_warnings
 from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
 from envwire.codec.steps.choice import FASTPATH, step_codec
 from envwire.codec.steps.messages import MessageStepCodec
-from envwire.codec.steps.step_codec import StepCodec, StepResult
+from envwire.codec.steps.step_codec import StepResult
 from envwire.testing.equality import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
@@ -75,7 +75,7 @@ def batches(draw: st.DrawFn) -> StepResult:
     return observations.reshape(count, width).astype(dtype), rewards, *flags, info
 
 
-def codec(name: str, *, vector: bool = False) -> StepCodec:
+def codec(name: str, *, vector: bool = False) -> MessageStepCodec:
     if name == "messages":
         return MessageStepCodec(FAMILY)
     return FixedPartsStepCodec(FAMILY, vector=vector)
