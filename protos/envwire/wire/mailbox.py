@@ -47,19 +47,6 @@ class Mailbox:
         asleep: Whether the peer sends its frames on the socket.
     """
 
-    __slots__ = (
-        "_barrier",
-        "_length",
-        "_memory",
-        "_most",
-        "_ours",
-        "_put",
-        "_taken",
-        "_theirs",
-        "_wake",
-        "asleep",
-    )
-
     def __init__(
         self, memory: mmap.mmap, box_bytes: int, wake: Callable[[bytes], object], *, server: bool
     ) -> None:

@@ -43,21 +43,6 @@ class ArrayLayout:
         elements: Returns the elements' bytes of a value that fits.
     """
 
-    __slots__ = (
-        "_dtype",
-        "_head",
-        "_is_bool",
-        "_moved",
-        "_offset",
-        "_shape",
-        "_type",
-        "attachable",
-        "beside",
-        "elements",
-        "inline",
-        "length",
-    )
-
     _mark = _ARRAY
 
     def __init__(self, value: Any) -> None:
@@ -129,7 +114,6 @@ class ScalarLayout(ArrayLayout):
         value: A scalar whose dtype is in `DataType`.
     """
 
-    __slots__ = ()
     _mark = _SCALAR
 
     def __init__(self, value: Any) -> None:

@@ -131,8 +131,6 @@ None and booleans are not here: each has only the form in `KNOWN`."""
 class Leaf:
     """A node without containers: plain values, and arrays with the layout of the last one."""
 
-    __slots__ = ("_layout",)
-
     def __init__(self, value: Any = None) -> None:
         self._layout: ArrayLayout | None = None
         if type(value) not in WRITERS:

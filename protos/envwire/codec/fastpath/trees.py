@@ -48,8 +48,6 @@ class _Slot:
             leaves all three consistent.
     """
 
-    __slots__ = ("_before", "fitted", "node")
-
     def __init__(self, node: Node, before: bytes = _ELEMENT) -> None:
         self.node, self._before = node, before
         self.fitted = self.fit(0)
@@ -79,8 +77,6 @@ class _Slot:
 class _Entry(_Slot):
     """One item of a dictionary."""
 
-    __slots__ = ()
-
     def _prefix(self, length: int) -> bytes:
         inside = super()._prefix(length)
         return b"".join((_ENTRY, varint(len(inside) + length), inside))
@@ -96,8 +92,6 @@ class _Branch:
         mark: The tag before the container.
         slots: The slots of its elements.
     """
-
-    __slots__ = ("_fitted", "_mark", "_slots")
 
     def __init__(self, mark: bytes, slots: list[_Slot]) -> None:
         self._mark, self._slots = mark, slots
@@ -156,8 +150,6 @@ class _Branch:
 class _Row(_Branch):
     """A node of lists, or of tuples."""
 
-    __slots__ = ("_kind",)
-
     def __init__(self, mark: bytes, elements: Any, grow: Callable[[Any], Node]) -> None:
         super().__init__(mark, [_Slot(grow(element)) for element in elements])
         self._kind: type[Any] = type(elements)
@@ -173,8 +165,6 @@ class _Row(_Branch):
 
 class _Table(_Branch):
     """A node of dictionaries with the same keys in the same order."""
-
-    __slots__ = ("_names",)
 
     def __init__(self, mark: bytes, items: dict[Any, Any], grow: Callable[[Any], Node]) -> None:
         names = tuple(items)

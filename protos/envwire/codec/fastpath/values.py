@@ -44,8 +44,6 @@ class _Learner:
         mark: The tag before a container; by default that of its kind in a Value.
     """
 
-    __slots__ = ("_mark", "_misses", "_node")
-
     def __init__(self, mark: bytes | None = None) -> None:
         self._mark, self._misses = mark, 0
         self._node: Node = Leaf()
@@ -58,8 +56,6 @@ class _Learner:
 
 class TreeWriter(_Learner):
     """Writes the plain values and the containers of one field; for its argument see `_Learner`."""
-
-    __slots__ = ()
 
     def parts(self, value: Any, attachments: Attachments | None = None) -> Parts | None:
         """Returns the Value in two parts; None, with nothing attached, if it is left to protobuf."""
@@ -94,8 +90,6 @@ def _written(node: Node, value: Any, attachments: Attachments | None) -> Parts |
 class TreeReader(_Learner):
     """Reads the plain values and the containers of one field; for its argument see `_Learner`."""
 
-    __slots__ = ()
-
     def read(self, raw: bytes, start: int, end: int, area: Area | None = None) -> Any:
         """Returns the value between `start` and `end`; UNKNOWN if it is left to protobuf."""
         try:
@@ -108,8 +102,6 @@ class TreeReader(_Learner):
 
 class ValueWriter:
     """Writes the values of one field, such as an observation."""
-
-    __slots__ = ("_layout", "_misses", "_tree")
 
     def __init__(self) -> None:
         self._misses = 0
@@ -157,8 +149,6 @@ class ValueReader:
     Attributes:
         layout: The layout of the last array or scalar.
     """
-
-    __slots__ = ("_misses", "_tree", "layout")
 
     def __init__(self) -> None:
         self._misses = 0

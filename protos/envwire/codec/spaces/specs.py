@@ -25,7 +25,16 @@ def encode_env_spec(spec: Any, message: specs_pb2.EnvSpec) -> None:
         CodecError: A field does not have the type that `EnvSpec` declares.
     """
     try:
-        _encode_fields(spec, message)
+        message.id = spec.id
+        message.entry_point = _location(spec.entry_point)
+        message.nondeterministic = bool(spec.nondeterministic)
+        message.order_enforce = bool(spec.order_enforce)
+        message.disable_env_checker = bool(spec.disable_env_checker)
+        message.vector_entry_point = _location(spec.vector_entry_point)
+        if spec.max_episode_steps is not None:
+            message.max_episode_steps = spec.max_episode_steps
+        if spec.reward_threshold is not None:
+            encode_value(spec.reward_threshold, message.reward_threshold, opaque=True)
     except (TypeError, ValueError) as error:  # protobuf checks types and ranges
         raise CodecError(
             f"not a proper specification ({error})", "fields of the types of EnvSpec"
@@ -33,19 +42,6 @@ def encode_env_spec(spec: Any, message: specs_pb2.EnvSpec) -> None:
     encode_mapping(spec.kwargs, message.kwargs, "spec.kwargs", opaque=True)
     for wrapper in spec.additional_wrappers:
         _encode_wrapper_spec(wrapper, message.additional_wrappers.add())
-
-
-def _encode_fields(spec: Any, message: specs_pb2.EnvSpec) -> None:
-    message.id = spec.id
-    message.entry_point = _location(spec.entry_point)
-    message.nondeterministic = bool(spec.nondeterministic)
-    message.order_enforce = bool(spec.order_enforce)
-    message.disable_env_checker = bool(spec.disable_env_checker)
-    message.vector_entry_point = _location(spec.vector_entry_point)
-    if spec.max_episode_steps is not None:
-        message.max_episode_steps = spec.max_episode_steps
-    if spec.reward_threshold is not None:
-        encode_value(spec.reward_threshold, message.reward_threshold, opaque=True)
 
 
 def decode_env_spec(
