@@ -21,7 +21,6 @@ from envwire.v1 import values_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import ModuleType
 
     from envwire.codec.family import Family
 
@@ -118,18 +117,11 @@ def _sendable_member(exc: Exception) -> tuple[str, list[Any]]:
 
 
 def _find_class(name: str, family: Family) -> type[Exception] | None:
-    module, _, class_name = name.rpartition(".")
-    if module in _MODULES:
-        return _own_class(_MODULES[module], class_name)
-    if module in _ERROR_MODULES:
-        return _own_class(family.error, class_name)
-    return None
-
-
-def _own_class(module: ModuleType, name: str) -> type[Exception] | None:
-    """Returns an ordinary exception class that the module defines, or None; SystemExit and the like do not count."""
-    kind = vars(module).get(name)
-    if not isinstance(kind, type) or not issubclass(kind, Exception):
+    """Returns an ordinary exception class by its full name, or None; SystemExit and the like do not count."""
+    path, _, class_name = name.rpartition(".")
+    module = family.error if path in _ERROR_MODULES else _MODULES.get(path)
+    kind = vars(module).get(class_name) if module else None
+    if module is None or not isinstance(kind, type) or not issubclass(kind, Exception):
         return None
     return kind if kind.__module__ == module.__name__ else None
 

@@ -33,11 +33,6 @@ def encode_array(value: Any, message: values_pb2.Value, encoding: Encoding) -> N
         encode_tensor(value, message.array, encoding.attachments)
 
 
-def decode_array(tensor: values_pb2.Tensor, decoding: Decoding) -> Array:
-    """Reads an array."""
-    return decode_tensor(tensor, decoding.allowance, decoding.area)
-
-
 def decode_object_array(message: values_pb2.ObjectArray, decoding: Decoding) -> Array:
     """Reads an array of objects.
 
@@ -90,7 +85,7 @@ ENCODERS: Final[dict[type | str, Encoder]] = {
 }
 
 DECODERS: Final[dict[str, Decoder]] = {
-    "array": decode_array,
+    "array": lambda tensor, decoding: decode_tensor(tensor, decoding.allowance, decoding.area),
     "object_array": decode_object_array,
     "scalar": decode_scalar,
 }

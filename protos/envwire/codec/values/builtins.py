@@ -17,10 +17,6 @@ def encode_none(_value: None, message: values_pb2.Value, _: Encoding) -> None:
     message.none.SetInParent()
 
 
-def decode_none(message: object, _: Decoding) -> None:
-    """Returns None, the only value of a NullValue."""
-
-
 def encode_bool(value: bool, message: values_pb2.Value, _: Encoding) -> None:
     """Writes a boolean."""
     message.bool_value = value
@@ -34,11 +30,6 @@ def encode_int(value: int, message: values_pb2.Value, _: Encoding) -> None:
         message.big_int_value = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
 
 
-def decode_big_int(data: bytes, _: Decoding) -> int:
-    """Reads an integer beyond 64 bits."""
-    return int.from_bytes(data, "little", signed=True)
-
-
 def encode_float(value: float, message: values_pb2.Value, _: Encoding) -> None:
     """Writes a floating-point number; -0.0 keeps its sign."""
     message.float_value = value
@@ -49,11 +40,6 @@ def encode_complex(value: complex, message: values_pb2.Value, _: Encoding) -> No
     number = message.complex_value
     number.SetInParent()
     number.real, number.imaginary = value.real, value.imag
-
-
-def decode_complex(number: values_pb2.ComplexNumber, _: Decoding) -> complex:
-    """Reads a complex number."""
-    return complex(number.real, number.imaginary)
 
 
 def encode_str(value: str, message: values_pb2.Value, _: Encoding) -> None:
@@ -87,11 +73,6 @@ def encode_text_stream(value: io.StringIO, message: values_pb2.Value, _: Encodin
         raise CodecError("a closed text stream", "an open one") from error
 
 
-def decode_text_stream(text: str, _: Decoding) -> io.StringIO:
-    """Reads a stream, positioned at its beginning."""
-    return io.StringIO(text)
-
-
 def decode_as_is(value: Any, _: Decoding) -> Any:
     """Returns a value that protobuf has already decoded to the right type."""
     return value
@@ -117,13 +98,13 @@ ENCODERS: Final[dict[type | str, Encoder]] = {
 }
 
 DECODERS: Final[dict[str, Decoder]] = {
-    "none": decode_none,
+    "none": lambda _, __: None,
     "bool_value": decode_as_is,
     "int_value": decode_as_is,
-    "big_int_value": decode_big_int,
+    "big_int_value": lambda data, _: int.from_bytes(data, "little", signed=True),
     "float_value": decode_as_is,
-    "complex_value": decode_complex,
+    "complex_value": lambda number, _: complex(number.real, number.imaginary),
     "string_value": decode_as_is,
     "bytes_value": decode_as_is,
-    "text_stream": decode_text_stream,
+    "text_stream": lambda text, _: io.StringIO(text),
 }

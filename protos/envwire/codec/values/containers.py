@@ -77,20 +77,10 @@ def encode_list(value: list[Any], message: values_pb2.Value, encoding: Encoding)
     encode_elements(value, value, message.list.values, encoding)
 
 
-def decode_list(message: values_pb2.ValueList, decoding: Decoding) -> list[Any]:
-    """Reads a list."""
-    return decode_elements(message.values, decoding)
-
-
 def encode_tuple(value: tuple[Any, ...], message: values_pb2.Value, encoding: Encoding) -> None:
     """Writes a tuple; a named tuple loses its names."""
     message.tuple.SetInParent()
     encode_elements(value, value, message.tuple.values, encoding)
-
-
-def decode_tuple(message: values_pb2.ValueList, decoding: Decoding) -> tuple[Any, ...]:
-    """Reads a tuple."""
-    return tuple(decode_elements(message.values, decoding))
 
 
 def encode_set(value: set[Any], message: values_pb2.Value, encoding: Encoding) -> None:
@@ -230,8 +220,8 @@ ENCODERS: Final[dict[type | str, Encoder]] = {
 }
 
 DECODERS: Final[dict[str, Decoder]] = {
-    "list": decode_list,
-    "tuple": decode_tuple,
+    "list": lambda message, decoding: decode_elements(message.values, decoding),
+    "tuple": lambda message, decoding: tuple(decode_elements(message.values, decoding)),
     "set": decode_set,
     "dict": decode_dict,
 }

@@ -11,7 +11,7 @@ from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._errors.faults import checked
 from envwire.client._errors.losses import is_news
 from envwire.client._session.client_session import ClientSession
-from envwire.client._session.events import Answered, Event
+from envwire.client._session.events import Answered
 from envwire.client._session.flows import run
 from envwire.client._session.operations import Close, Operation
 from envwire.client._session.repeating import (
@@ -77,14 +77,8 @@ class BlockingDriver:
             RemoteError: The server refuses, or the environment cannot be made.
         """
         session = self.session
-        raw = session.make_request(request)
-        try:
-            reply = self.transport.exchange(raw, session.timeout)
-        except BaseException as failure:
-            event = self._try_again(failure)
-        else:
-            event = session.receive(reply.message, reply.area)
-        made: pb.MakeResponse = self._outcome.of(event)
+        send = Send(session.make_request(request), session.timeout)
+        made: pb.MakeResponse = self._outcome.of(run(awaited(session, send), self._perform))
         return made
 
     def serve(self, operation: Operation[_T]) -> _T:
@@ -103,7 +97,7 @@ class BlockingDriver:
             try:
                 reply = self.transport.exchange(request, session.timeout, session.header)
             except BaseException as failure:
-                event = self._try_again(failure)
+                event = run(tried_again(session, failure), self._perform)
             else:
                 event = session.receive(reply.message, reply.area)
                 if type(event) is Answered and not event.warnings:
@@ -173,9 +167,6 @@ class BlockingDriver:
             else:  # its caller was interrupted just before it was sent, or just after it was answered
                 self.session.give_up()
         run(discarded(self.session), self._perform)
-
-    def _try_again(self, failure: BaseException) -> Event:
-        return run(tried_again(self.session, failure), self._perform)
 
     def _perform(self, effect: Effect) -> Reply | None:
         if isinstance(effect, Send):

@@ -12,6 +12,7 @@ like: a killed container takes its address with it, so nothing is left there to 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -78,34 +79,28 @@ class Timer(Protocol):
         ...
 
 
+@dataclass(eq=False)
 class SilenceWatch:
     """Watches the waits on one connection, and ends a wait whose server is lost.
 
     Args:
-        timer: Calls back when an answer is late; then the caller runs `judge`.
-        server: The transport that probes the server.
-        detector: Decides whether a silent server is lost.
-        interrupt: Ends the wait.
+        _timer: Calls back when an answer is late; then the caller runs `judge`.
+        _server: The transport that probes the server.
+        _detector: Decides whether a silent server is lost.
+        _interrupt: Ends the wait.
 
     Attributes:
         cut_at: When the connection first failed since the last reply, in seconds; 0 if it has not.
     """
 
-    def __init__(
-        self,
-        timer: Timer,
-        server: Probeable,
-        detector: FailureDetector,
-        interrupt: Callable[[], object],
-    ) -> None:
-        self._timer = timer
-        self._probe = partial(server.probe, PROBE_SECONDS)
-        self._detector = detector
-        self._interrupt = interrupt
-        self._wait = 0
-        #: The wait that was ended because of silence.
-        self._silent = -1
-        self.cut_at = 0.0
+    _timer: Timer
+    _server: Probeable
+    _detector: FailureDetector
+    _interrupt: Callable[[], object]
+    _wait: int = 0
+    #: The wait that was ended because of silence.
+    _silent: int = -1
+    cut_at: float = 0.0
 
     def begin(self) -> None:
         """Begins a wait.
@@ -161,7 +156,7 @@ class SilenceWatch:
         if cut and self._detector.has_gateway and (yield partial(self._detector.ask, False)):
             return True
         for _ in range(CUT_PROBES if cut else PROBES):
-            if (yield self._probe) or self._wait != wait:
+            if (yield partial(self._server.probe, PROBE_SECONDS)) or self._wait != wait:
                 return False
         for _ in range(asks):
             lost: bool = yield partial(self._detector.ask, True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from envwire.client._session.attribute_operations import (
     SetAttribute,
 )
 from envwire.client.errors import NotAllowedError
+from envwire.envs.type_guards import is_array
 
 
 class RemoteAttributes(EnvAttributes[SessionHandle]):
@@ -86,12 +87,6 @@ class RemoteAttributes(EnvAttributes[SessionHandle]):
             value: Any = self.get_wrapper_attr(name)
         except NotAllowedError as error:  # `hasattr` expects an AttributeError
             raise AttributeError(str(error), name=name, obj=self) from error
-        return _read_only(value)
-
-
-def _read_only(value: Any) -> Any:
-    """Makes an array from the environment read-only: it is a copy, and writes to it would be lost."""
-    if isinstance(value, np.ndarray):
-        value.flags.writeable = False
-        return cast("object", value)
-    return value
+        if is_array(value):  # a copy: writes to it would be lost
+            value.flags.writeable = False
+        return value

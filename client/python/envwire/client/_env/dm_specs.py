@@ -49,8 +49,7 @@ def _(space: spaces.MultiBinary, name: str) -> Any:
 
 
 @spec_of.register
-def _(space: spaces.Text, name: str) -> Any:
-    del space
+def _(_space: spaces.Text, name: str) -> Any:
     return _specs.StringArray((), name=name)
 
 
@@ -65,21 +64,18 @@ def _(space: spaces.Tuple, name: str) -> Any:
 
 
 @singledispatch
-def action_for(space: spaces.Space[Any], action: Any) -> Any:
+def action_for(_space: spaces.Space[Any], action: Any) -> Any:
     """Converts an action to the space's type: dm_env's agents return 0-d arrays for numbers and strings."""
-    del space
     return action
 
 
 @action_for.register
-def _(space: spaces.Discrete, action: Any) -> Any:
-    del space
+def _(_space: spaces.Discrete, action: Any) -> Any:
     return int(action)
 
 
 @action_for.register
-def _(space: spaces.Text, action: Any) -> Any:
-    del space
+def _(_space: spaces.Text, action: Any) -> Any:
     return str(action)
 
 

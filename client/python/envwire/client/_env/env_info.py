@@ -93,8 +93,7 @@ class EnvAttributes(Generic[H]):
     def _clone(self) -> Self:
         """Returns a copy of this object, with its own spaces and metadata."""
         clone = object.__new__(type(self))
-        for name, value in vars(self).items():
-            setattr(clone, name, value)
+        vars(clone).update(vars(self))
         for name in ("observation_space", "action_space", "metadata"):
             setattr(clone, name, copy.deepcopy(getattr(self, name)))
         return clone

@@ -34,7 +34,7 @@ def reset(
     """
     strategy = handle.strategy
     if seed is not None:
-        random.reseeded()
+        random.seed = None  # the answer has the new one
     state = random.changed()
     if state is None and seed is None and strategy.recording is not None:
         # Not the mirror's: a method that was called since the last answer may have drawn.

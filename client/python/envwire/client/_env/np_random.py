@@ -70,15 +70,9 @@ class MirroredRandom:
 
     def copy(self) -> MirroredRandom:
         """Returns a mirror with a generator in the same state, for a copy of the environment."""
-        clone = MirroredRandom(self._family)
-        clone.active, clone.seed = self.active, self.seed
+        clone = copy.copy(self)
         clone.generator = copy.deepcopy(self.generator)
-        clone._synchronised = self._synchronised
         return clone
-
-    def reseeded(self) -> None:
-        """Notes that the environment is about to be seeded, so that `seed` is taken from it again."""
-        self.seed = None
 
     def changed(self) -> spaces_pb2.RandomState | None:
         """Returns the state to send: None if nothing was drawn here since the last exchange."""

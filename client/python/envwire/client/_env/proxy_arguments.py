@@ -61,13 +61,7 @@ class ProxyArguments:
         """
         if not self._storable:
             return dict(of_environment)
-        own = {
-            "target": self.target,
-            "env_id": self.env_id,
-            "wrappers": self.wrappers,
-            "library": self.library,
-            "env_kwargs": dict(self.env_kwargs),
-        }
+        own = {"target": self.target, "env_id": self.env_id, **self._env_arguments}
         given = {name: value for name, value in own.items() if value}
         options = self.options.keywords.items() - ConnectionOptions().keywords.items()
         return {**of_environment, **given, **dict(options)}
@@ -78,11 +72,11 @@ class ProxyArguments:
         named = "_entry_point" in vars(self.proxy_class)
         return named and not opened and not self.options.credentials
 
+    @property
+    def _env_arguments(self) -> dict[str, Any]:
+        env_kwargs = dict(self.env_kwargs)
+        return {"wrappers": self.wrappers, "library": self.library, "env_kwargs": env_kwargs}
+
     def _remake(self, /, **overrides: Any) -> Any:
-        arguments: dict[str, Any] = {
-            "wrappers": self.wrappers,
-            "library": self.library,
-            "env_kwargs": self.env_kwargs,
-            **self.options.keywords,
-        }
-        return self.proxy_class(self.target, self.env_id, **{**arguments, **overrides})
+        arguments = {**self._env_arguments, **self.options.keywords, **overrides}
+        return self.proxy_class(self.target, self.env_id, **arguments)

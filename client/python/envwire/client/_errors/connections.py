@@ -6,11 +6,18 @@ from envwire.client.errors import InvalidRequestError, RequestTimeoutError, Serv
 from envwire.codec import Reason
 
 
+def unavailable(
+    text: str, advice: str = "", *, connected: bool = False, refused: bool = False
+) -> ServerUnavailableError:
+    """Returns the exception for a failure, with what is known of the connection (see `ServerUnavailableError`)."""
+    error = ServerUnavailableError(text, advice)
+    error.connected, error.refused = connected, refused
+    return error
+
+
 def refused(target: str, question: str = "", advice: str = "") -> ServerUnavailableError:
     """Returns the exception for an address that refuses connections."""
-    error = ServerUnavailableError(f"nothing listens at {target}{question}", advice)
-    error.refused = True
-    return error
+    return unavailable(f"nothing listens at {target}{question}", advice, refused=True)
 
 
 def nothing_listens(target: str) -> ServerUnavailableError:
@@ -24,9 +31,7 @@ def nothing_listens(target: str) -> ServerUnavailableError:
 
 def broken(text: str) -> ServerUnavailableError:
     """Returns the exception for a connection that was established and broke."""
-    error = ServerUnavailableError(text)
-    error.connected = True
-    return error
+    return unavailable(text, connected=True)
 
 
 def server_gone(
@@ -46,13 +51,12 @@ def server_gone(
         else ". Once it runs again (envwire serve ...), reset() makes the environment anew; on_lost='replay' goes on "
         "at another server of a list or a farm"
     )
-    error = ServerUnavailableError(
+    return unavailable(
         f"{label}: {failure} any more, tried for {seconds:.1f} s. The server was stopped or crashed, and the "
         "environment with it",
         advice,
+        refused=True,
     )
-    error.refused = True
-    return error
 
 
 def server_unreachable(

@@ -54,9 +54,8 @@ class RecoveryStrategy:
     def observe(self, observation: Any) -> None:
         """Notes the last observation."""
 
-    def leaves_before(self, operation: Operation[Any]) -> bool:
+    def leaves_before(self, _operation: Operation[Any]) -> bool:
         """Returns whether the environment may move to another server before a request."""
-        del operation
         return self.moves
 
     def arrive(self) -> Asking[None]:
@@ -73,20 +72,19 @@ class RecoveryStrategy:
         return error.reason in ENDS or (isinstance(error, ServerUnavailableError) and error.refused)
 
     def recover(
-        self, label: object, operation: Operation[Any], error: RemoteError, attempt: int
+        self, _label: object, _operation: Operation[Any], error: RemoteError, _attempt: int
     ) -> Flow[None]:
         """Restores the environment so that the request can be sent again, or raises.
 
         Args:
-            label: Names the environment in the log.
-            operation: The request.
+            _label: Names the environment in the log.
+            _operation: The request.
             error: The error that revealed the loss.
-            attempt: How many sessions this request has lost, from 1.
+            _attempt: How many sessions this request has lost, from 1.
 
         Raises:
             RemoteError: The request is not sent again.
         """
-        del label, operation, attempt
         yield from ()
         raise error
 
@@ -182,13 +180,12 @@ class Replay(_UnreachableIsLost):
         return Replay(self._recording.copy())
 
     def recover(
-        self, label: object, operation: Operation[Any], error: RemoteError, attempt: int
+        self, label: object, _operation: Operation[Any], error: RemoteError, attempt: int
     ) -> Flow[None]:
         """Brings a new session to the state of the lost one.
 
         A step that exceeded a live server's timeout is not repeated: it would hang on another server as well.
         """
-        del operation
         if attempt >= ATTEMPTS or isinstance(error, StepTimeoutError):
             raise error
         yield from bring_back(label, self._recording, error)

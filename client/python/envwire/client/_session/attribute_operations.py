@@ -20,8 +20,8 @@ from envwire.wire.frames import Area
 
 
 @dataclass(frozen=True, slots=True)
-class GetAttribute:
-    """Reads an attribute. Result: (its value, whether it is a method, in which case there is no value).
+class _Read:
+    """The request that reads an attribute.
 
     Attributes:
         name: Its name.
@@ -38,6 +38,10 @@ class GetAttribute:
         body.name = self.name
         body.members.extend(self.members)
 
+
+class GetAttribute(_Read):
+    """Reads an attribute. Result: (its value, whether it is a method, in which case there is no value)."""
+
     def read(
         self, answer: pb.GetAttributeResponse, area: Area | None, family: Family
     ) -> tuple[Any, bool]:
@@ -46,17 +50,13 @@ class GetAttribute:
         return (None if method else decode_value(answer.value, family, area=area)), method
 
 
-@dataclass(frozen=True, slots=True)
-class HasAttribute:
+class HasAttribute(_Read):
     """Checks whether an attribute exists. Result: a bool."""
-
-    name: str
-
-    kind: ClassVar = "get_attribute"
 
     def write(self, body: pb.GetAttributeRequest) -> None:
         """Writes the request."""
-        body.name, body.probe = self.name, True
+        super().write(body)
+        body.probe = True
 
     def read(self, answer: pb.GetAttributeResponse, _: Area | None, __: Family) -> bool:
         """Reads whether it exists."""
@@ -64,16 +64,10 @@ class HasAttribute:
 
 
 @dataclass(frozen=True, slots=True)
-class GetRandom:
+class GetRandom(_Read):
     """Reads the state of the environment's generator; "np_random" creates the generator if there is none."""
 
     name: str = "np_random"
-
-    kind: ClassVar = "get_attribute"
-
-    def write(self, body: pb.GetAttributeRequest) -> None:
-        """Writes the request."""
-        body.name = self.name
 
     def read(self, answer: pb.GetAttributeResponse, _: Area | None, __: Family) -> pb.RandomMirror:
         """Reads the state."""
@@ -81,14 +75,10 @@ class GetRandom:
 
 
 @dataclass(frozen=True, slots=True)
-class GetGenerators:
+class GetGenerators(_Read):
     """Copies the generators of a vector environment. Result: a list of one for each environment, or one for all."""
 
-    kind: ClassVar = "get_attribute"
-
-    def write(self, body: pb.GetAttributeRequest) -> None:
-        """Writes the request."""
-        body.name = "np_random"
+    name: str = "np_random"
 
     def read(self, answer: pb.GetAttributeResponse, _: Area | None, __: Family) -> list[Any]:
         """Reads the generators."""

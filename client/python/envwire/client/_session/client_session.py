@@ -201,7 +201,7 @@ class ClientSession:
 
     def _receive_make(self, made: pb.MakeResponse) -> Event:
         self.state = moved(self.state, Move.MADE)
-        self.retries.forget_cut()
+        self.retries.late = False
         self.identity = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
         self.header = session_header(made.session_id, made.secret)
         self.capabilities = frozenset(made.capabilities)
@@ -283,7 +283,7 @@ class ClientSession:
             self.state = moved(self.state, Move.END)
             return
         self.state = moved(self.state, Move.GIVE_UP)
-        self.retries.forget_cut()
+        self.retries.late = False
 
     def take_back(self) -> None:
         """Notes that the pending request could not be sent: the next one takes its number."""
@@ -292,5 +292,5 @@ class ClientSession:
             return
         self.state = moved(self.state, Move.TAKE_BACK)
         self._taken_back = self._request
-        self.retries.forget_cut()
+        self.retries.late = False
         self.sequence -= 1

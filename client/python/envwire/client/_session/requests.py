@@ -108,13 +108,7 @@ def set_vector(
             f"Invalid vectorization mode: {mode!r}, valid modes: ['sync', 'vector_entry_point']"
         )
     request.vector.vectorization_mode = mode
-    request.vector.autoreset_mode = _autoreset_name(autoreset_mode, family)
-
-
-def _autoreset_name(mode: Any, family: Family) -> str:
-    if mode is None:
-        return ""
-    name = getattr(mode, "name", mode)
-    if family.AutoresetMode is not None and name not in family.AutoresetMode.__members__:
-        name = family.AutoresetMode(mode).name
-    return str(name)
+    name, modes = getattr(autoreset_mode, "name", autoreset_mode), family.AutoresetMode
+    if name is not None and modes is not None and name not in modes.__members__:
+        name = modes(autoreset_mode).name
+    request.vector.autoreset_mode = "" if name is None else str(name)

@@ -72,10 +72,6 @@ class RetrySchedule:
         self.cut_at = self._last_cut = now
         self._pause = _FIRST_PAUSE
 
-    def forget_cut(self) -> None:
-        """Ends the retries of a request that was given up."""
-        self.late = False
-
     @property
     def elsewhere(self) -> bool:
         """Whether there are other servers to go on at."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.pinning import pinned
@@ -18,40 +19,30 @@ DEFAULT = "direct"
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "1")
 
 
-def _unary(target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
-    from envwire.client._transports.grpc.grpc_transports import UnaryTransport
+def _grpc(name: str, target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
+    from envwire.client._transports.grpc.grpc_transports import StreamTransport, UnaryTransport
 
-    return UnaryTransport(target, wait, credentials)
+    kind = StreamTransport if name == "stream" else UnaryTransport
+    return kind(target, wait, credentials)
 
 
-def _stream(target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
-    from envwire.client._transports.grpc.grpc_transports import StreamTransport
+def _direct(name: str, target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
+    from envwire.client._transports.direct.direct import DirectTransport
 
-    return StreamTransport(target, wait, credentials)
+    def open_grpc(control: str, front: tuple[str, Credentials]) -> Transport:
+        return _grpc(control, front[0], wait, front[1])
+
+    return DirectTransport(target, name, open_grpc, credentials)
 
 
 Opener = Callable[[str, ConnectWait, Credentials], Transport]
 
-
-def _direct(kind: str) -> Opener:
-    def open_direct(target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
-        from envwire.client._transports.direct.direct import DirectTransport
-
-        def open_grpc(name: str, front: tuple[str, Credentials]) -> Transport:
-            where, shown = front
-            return TRANSPORTS[name](where, wait, shown)
-
-        return DirectTransport(target, kind, open_grpc, credentials)
-
-    return open_direct
-
-
 TRANSPORTS: dict[str, Opener] = {
-    "unary": _unary,
-    "stream": _stream,
-    "direct": _direct("direct"),
-    "direct-tcp": _direct("direct-tcp"),
-    "direct-unix": _direct("direct-unix"),
+    "unary": partial(_grpc, "unary"),
+    "stream": partial(_grpc, "stream"),
+    "direct": partial(_direct, "direct"),
+    "direct-tcp": partial(_direct, "direct-tcp"),
+    "direct-unix": partial(_direct, "direct-unix"),
 }
 
 

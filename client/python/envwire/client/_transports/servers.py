@@ -38,7 +38,7 @@ class ServerSearch:
         self._deadline = time.monotonic() + wait.seconds
         self._only = len(targets) == 1
         self._wait = wait
-        self._errors: list[CapacityError | ServerUnavailableError] = []
+        self._errors: list[Exception] = []
 
     @property
     def connect_wait(self) -> ConnectWait:
@@ -54,11 +54,8 @@ class ServerSearch:
         Raises:
             Exception: The error itself, if trying another server cannot help.
         """
-        if (
-            self._only
-            or isinstance(error, TlsError)
-            or not isinstance(error, (CapacityError, ServerUnavailableError))
-        ):
+        lacks = isinstance(error, (CapacityError, ServerUnavailableError))
+        if self._only or not lacks or isinstance(error, TlsError):
             raise error
         _log.info("%s makes no environment: %s", target, error)
         self._errors.append(error)

@@ -13,17 +13,16 @@ from envwire.client._vector.batching.batches import Bounds, Cut
 from envwire.client._vector.batching.gathering import Gatherer, first_finished
 from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.batching.resets import cut_options, cut_seeds
+from envwire.client._vector.env_info import VectorAttributes
 from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shard_pool import ShardPool
 from envwire.client._vector.shard_selection import compact_bounds, env_ids, shards_of
 from envwire.client._vector.shards import Shard
-from envwire.codec import Family
 
 
-class AsyncCalls:
+class AsyncCalls(VectorAttributes[Shard]):
     """The part of a vector proxy that resets and steps its environments."""
 
-    _family: Family
     _pool: ShardPool
     #: Start and stop of each shard's environments.
     _bounds: Bounds

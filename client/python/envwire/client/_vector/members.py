@@ -25,7 +25,6 @@ _T = TypeVar("_T")
 class Members(AsyncCalls):
     """The part of a vector proxy that gives access to its environments."""
 
-    metadata: dict[str, Any]
     #: Whether each session holds a native vector environment, whose attributes exist once, not once per environment.
     _native: bool
 

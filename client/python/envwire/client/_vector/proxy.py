@@ -14,17 +14,16 @@ from envwire.client._transports.transport import Transport
 from envwire.client._vector.batching.batches import cutter
 from envwire.client._vector.batching.gathering import Gatherer, JoinInfos
 from envwire.client._vector.batching.infos import Infos, join_infos
-from envwire.client._vector.env_info import NATIVE, VectorAttributes, vector_env_spec
+from envwire.client._vector.env_info import NATIVE, vector_env_spec
 from envwire.client._vector.making import VectorServers
 from envwire.client._vector.members import Members
 from envwire.client._vector.shard_pool import ShardPool
-from envwire.client._vector.shards import Shard
 from envwire.client.credentials import Credentials
 from envwire.client.options import ConnectionOptions
 from envwire.v1 import environment_pb2 as pb
 
 
-class VectorProxy(Members, VectorAttributes[Shard]):
+class VectorProxy(Members):
     """Environments on servers, with the VectorEnv API.
 
     They behave like a local `SyncVectorEnv` of all of them. The environments of one session step one after another in

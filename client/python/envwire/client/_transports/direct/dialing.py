@@ -7,7 +7,7 @@ import logging
 import socket
 from collections.abc import Iterable
 
-from envwire.client._errors.connections import refused
+from envwire.client._errors.connections import refused, unavailable
 from envwire.client._transports.direct.connecting import UNIX, connect
 from envwire.client._transports.direct.direct_channel import Channel, open_channels
 from envwire.client._transports.portability import ABSTRACT_NAMES
@@ -161,8 +161,6 @@ class Dialer:
         """Returns the exception to raise after failures of these kinds."""
         all_refused = kinds == {ConnectionRefusedError}
         if all_refused and self._was_open:
-            error = refused(self.server)
-        else:
-            error = ServerUnavailableError(f"no direct channel to {self.server}: {self.why_not}")
-        error.connected, error.refused = _BusyError in kinds, all_refused
-        return error
+            return refused(self.server)
+        text = f"no direct channel to {self.server}: {self.why_not}"
+        return unavailable(text, connected=_BusyError in kinds, refused=all_refused)

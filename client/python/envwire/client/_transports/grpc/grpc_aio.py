@@ -65,11 +65,14 @@ class AsyncStreamTransport:
             if self._reason is None:
                 raise
             raise self._reason from None
-        except (grpc.RpcError, asyncio.InvalidStateError) as error:
+        except grpc.RpcError as error:
             self._end()
-            if isinstance(error, grpc.RpcError) and (status := status_of(error)):
+            if status := status_of(error):
                 return Reply(RESPONSES.wrap("error", status))
-            raise self._failure(error, timeout) from error
+            raise self._connection.failure(error, timeout) from error
+        except asyncio.InvalidStateError as error:
+            self._end()
+            raise self._stream_broken(error) from error
         finally:
             self._deadline.stop()
         if message is grpc.aio.EOF:
@@ -88,11 +91,6 @@ class AsyncStreamTransport:
         self._reason = reason
         if self._call is not None:
             self._call.cancel()
-
-    def _failure(self, error: Exception, timeout: float) -> Exception:
-        if isinstance(error, grpc.RpcError):
-            return self._connection.failure(error, timeout)
-        return self._stream_broken(error)
 
     def _stream_broken(self, error: object) -> Exception:
         return broken(f"the stream to {self._connection.target} broke: {error}")

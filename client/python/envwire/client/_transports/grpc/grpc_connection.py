@@ -13,7 +13,7 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from envwire.client._errors.connections import refused, timed_out, too_large
+from envwire.client._errors.connections import refused, timed_out, too_large, unavailable
 from envwire.client._errors.faults import CLASSES_BY_CODE
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.grpc.tls_faults import tls_fault
@@ -134,11 +134,8 @@ class Connection:
         text = f"the call to {self.target} failed: {code.name}: {details}"
         if code not in _UNAVAILABLE:
             return CLASSES_BY_CODE.get(code.value[0], RemoteError)(text)
-        unavailable = ServerUnavailableError(text)
-        unavailable.connected = code is grpc.StatusCode.UNAVAILABLE and not any(
-            words in details for words in _NOT_CONNECTED
-        )
-        return unavailable
+        away = any(words in details for words in _NOT_CONNECTED)
+        return unavailable(text, connected=code is grpc.StatusCode.UNAVAILABLE and not away)
 
 
 def is_refusal(details: str) -> bool:
@@ -198,16 +195,13 @@ def channel_settings(
     Raises:
         TlsError: The certificates cannot be used.
     """
+    certificates, option = None, "grpc.default_authority"
+    if credentials.secure:
+        credentials.ssl_context()  # reports what is wrong with the files; gRPC does not
+        certificates = grpc.ssl_channel_credentials(*map(credentials.pem, ("ca", "key", "cert")))
+        option = "grpc.ssl_target_name_override"
     name = credentials.override_authority
-    if not credentials.secure:
-        options = (("grpc.default_authority", name),) if name else ()
-        return _OPTIONS + options, None
-    credentials.ssl_context()  # reports what is wrong with the files; gRPC does not
-    certificates = grpc.ssl_channel_credentials(
-        *(credentials.pem(part) for part in ("ca", "key", "cert"))
-    )
-    options = (("grpc.ssl_target_name_override", name),) if name else ()
-    return _OPTIONS + options, certificates
+    return (*_OPTIONS, (option, name)) if name else _OPTIONS, certificates
 
 
 @cache
