@@ -88,9 +88,8 @@ class RemoteVecEnv(VecEnv):
         infos: Any
         observations, rewards, terminated, truncated, infos = self._envs.step_wait()
         dones = terminated | truncated
-        if dones.any():
-            for index in np.flatnonzero(dones).tolist():
-                infos[index] = self._ended(index, infos[index])
+        for index in np.flatnonzero(dones).tolist():
+            infos[index] = self._ended(index, infos[index])
         for info, cut in zip(infos, (truncated & ~terminated).tolist(), strict=True):
             info[_TRUNCATED] = cut
         return observations, rewards.astype(np.float32), dones, infos

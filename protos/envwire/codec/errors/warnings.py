@@ -19,9 +19,7 @@ _CATEGORIES: Final[dict[str, type[Warning]]] = {
 }
 
 
-def encode_warnings(
-    warnings: Iterable[tuple[type[Warning], str]],
-) -> list[status_pb2.Warning]:
+def encode_warnings(warnings: Iterable[tuple[type[Warning], str]]) -> list[status_pb2.Warning]:
     """Writes pairs of category and text, each under the nearest builtin category."""
     return [
         status_pb2.Warning(category=_builtin_name(category), text=printable(text))
@@ -29,9 +27,7 @@ def encode_warnings(
     ]
 
 
-def decode_warnings(
-    messages: Iterable[status_pb2.Warning],
-) -> list[tuple[type[Warning], str]]:
+def decode_warnings(messages: Iterable[status_pb2.Warning]) -> list[tuple[type[Warning], str]]:
     """Reads pairs of category and text; unknown categories become UserWarning."""
     return [(_CATEGORIES.get(m.category, UserWarning), m.text) for m in messages]
 

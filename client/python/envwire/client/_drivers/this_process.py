@@ -18,8 +18,6 @@ class _ThisProcess:
         pid: Its id.
     """
 
-    __slots__ = ("pid",)
-
     def __init__(self) -> None:
         self.update()
 

@@ -24,9 +24,7 @@ class Deadline:
         cancel: Ends the wait; called from another thread.
     """
 
-    __slots__ = ("__weakref__", "_cancel", "at", "missed")
-
-    def __init__(self, cancel: Callable[[], object] = lambda: None) -> None:
+    def __init__(self, cancel: Callable[[], object]) -> None:
         self._cancel = cancel
         self.at = math.inf
         self.missed = False

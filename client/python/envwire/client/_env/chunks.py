@@ -11,6 +11,7 @@ from envwire.client._recovery.flows import Ask, Effect, Flow
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.operations import StepMany
 from envwire.client.errors import RemoteError
+from envwire.codec.steps.messages import truth
 from envwire.codec.steps.step_codec import StepResult
 
 #: Most actions in one request, by the protocol.
@@ -75,7 +76,4 @@ def _take(
 
 def _ended(taken: Sequence[StepResult]) -> bool:
     """Returns whether the last step ended the episode; vector environments, whose flags are arrays, never end."""
-    if not taken:
-        return False
-    _, _, terminated, truncated, _ = taken[-1]
-    return any(getattr(flag, "ndim", 0) == 0 and bool(flag) for flag in (terminated, truncated))
+    return bool(taken) and any(map(truth, taken[-1][2:4]))

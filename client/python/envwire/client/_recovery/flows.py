@@ -16,12 +16,10 @@ from envwire.client._session.operations import Operation
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
 class MakeAgain:
     """Make the environment again, in a session that replaces the lost one."""
 
 
-@dataclass(frozen=True, slots=True)
 class MakeNew:
     """Make the environment as a new one, whose recording starts over."""
 

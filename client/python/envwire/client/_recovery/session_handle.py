@@ -111,6 +111,5 @@ class SessionHandle(BaseSessionHandle[BlockingDriver]):
         Raises:
             Exception: Any exception of the environment.
         """
-        driver = self._release_own()
-        if driver is not None:
+        if (driver := self._release_own()) is not None:
             driver.close()

@@ -158,7 +158,6 @@ class Reset:
         return (observation, info), answer.random if self.mirror else None
 
 
-@dataclass(frozen=True, slots=True)
 class Render:
     """Renders the current state. Result: the frame."""
 
@@ -189,7 +188,6 @@ class Replay:
         return answer
 
 
-@dataclass(frozen=True, slots=True)
 class SaveState:
     """Saves the environment's state in the session. Result: the number of the saved state."""
 
@@ -219,7 +217,6 @@ class RestoreState:
         """Returns None: the answer is empty."""
 
 
-@dataclass(frozen=True, slots=True)
 class Close:
     """Closes the environment."""
 

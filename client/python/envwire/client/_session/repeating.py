@@ -30,7 +30,6 @@ class Send:
     timeout: float
 
 
-@dataclass(frozen=True, slots=True)
 class Take:
     """Wait for the reply to a request that was already sent."""
 

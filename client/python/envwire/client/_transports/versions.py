@@ -32,10 +32,7 @@ def complaint(served: str, own: str) -> str | None:
     theirs, ours = _NUMBERS.match(served), _NUMBERS.match(own)
     if theirs is None or ours is None:
         return None
-    (their_major, their_minor), (our_major, our_minor) = (
-        tuple(map(int, each.groups())) for each in (theirs, ours)
-    )
-    if their_major == our_major and abs(their_minor - our_minor) <= 1:
+    if int(theirs[1]) == int(ours[1]) and abs(int(theirs[2]) - int(ours[2])) <= 1:
         return None
     return (
         f"the server runs envwire {served}, and this client is {own}: they are compatible at most one minor version "

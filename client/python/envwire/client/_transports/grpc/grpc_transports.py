@@ -102,11 +102,9 @@ class GrpcTransport:
 class UnaryTransport(GrpcTransport):
     """One unary call per request; for its arguments see `GrpcTransport`."""
 
-    def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
-        super().__init__(target, wait, credentials)
-        self._sent: Any = None
-        self._expected = "", 0.0
-        self._look_at = 0.0
+    _sent: Any = None
+    _expected = "", 0.0
+    _look_at = 0.0
 
     def _use(self, connection: Connection) -> None:
         super()._use(connection)
@@ -171,12 +169,10 @@ class UnaryTransport(GrpcTransport):
 class StreamTransport(GrpcTransport):
     """One bidirectional stream for all requests; for its arguments see `GrpcTransport`."""
 
-    def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
-        self._requests: SimpleQueue[bytes | None] = SimpleQueue()
-        self._replies: Any = None
-        self._deadline = Deadline()
-        self._timeout = 0.0
-        super().__init__(target, wait, credentials)
+    _requests: SimpleQueue[bytes | None]
+    _replies: Any = None
+    _deadline: Deadline
+    _timeout = 0.0
 
     def _use(self, connection: Connection) -> None:
         super()._use(connection)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import ssl
 
@@ -86,12 +85,12 @@ def _is_alert(error: ssl.SSLError) -> bool:
 
 def _ends_at_once(secure: ssl.SSLSocket) -> bool:
     """Returns whether the server closes right after the handshake, when TLS 1.3 checks the client's certificate."""
-    with contextlib.suppress(TimeoutError):
-        try:
-            return not secure.recv(1)
-        except (ssl.SSLError, ConnectionError):
-            return True
-    return False
+    try:
+        return not secure.recv(1)
+    except (ssl.SSLError, ConnectionError):
+        return True
+    except TimeoutError:
+        return False
 
 
 def _refusal(credentials: Credentials) -> str:
