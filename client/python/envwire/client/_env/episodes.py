@@ -50,11 +50,9 @@ def _generator_state(strategy: RecoveryStrategy) -> Flow[spaces_pb2.RandomState 
     """Returns the generator's current state, so that a recording can begin with the reset."""
     try:
         mirror = yield Ask(GetRandom(), recover=True)
-    except RemoteError as error:
-        if strategy.is_loss(error):
+    except Exception as error:  # no such generator; comparing digests shows whether that matters
+        if isinstance(error, RemoteError) and strategy.is_loss(error):
             raise
-        return None
-    except Exception:  # no such generator; comparing digests shows whether that matters
         return None
     return mirror.np_random if mirror.HasField("np_random") else None
 

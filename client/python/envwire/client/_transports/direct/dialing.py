@@ -147,8 +147,7 @@ class Dialer:
 
     def interrupt(self) -> None:
         """Ends the wait of a `dial` in another thread for an address that does not answer."""
-        attempt = self._attempt
-        if attempt is not None:
+        if (attempt := self._attempt) is not None:
             with contextlib.suppress(OSError):
                 attempt.shutdown(socket.SHUT_RDWR)
 

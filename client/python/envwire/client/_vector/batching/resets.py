@@ -64,20 +64,16 @@ def cut_options(options: Any, num_envs: int, bounds: Bounds) -> list[ResetOption
         ValueError: The mask or the list does not have one element per environment; or the mask selects none.
     """
     if is_tuple_or_list(options):
-        return _cut_each(options, num_envs, bounds)
+        if len(options) != num_envs:
+            raise ValueError(
+                f"{len(options)} options for num_envs={num_envs} environments; give one for each, or one dict for all"
+            )
+        each: list[dict[Any, Any]] = [own or {} for own in options]
+        return [ResetOptions(None, each[start:stop]) for start, stop in bounds]
     if options is None or _MASK not in options:
         return [ResetOptions(options)] * len(bounds)
     mask = _checked(options.pop(_MASK), num_envs)
     return [ResetOptions({**options, _MASK: mask[start:stop]}) for start, stop in bounds]
-
-
-def _cut_each(options: Sequence[Any], num_envs: int, bounds: Bounds) -> list[ResetOptions]:
-    if len(options) != num_envs:
-        raise ValueError(
-            f"{len(options)} options for num_envs={num_envs} environments; give one for each, or one dict for all"
-        )
-    each: list[dict[Any, Any]] = [own or {} for own in options]
-    return [ResetOptions(None, each[start:stop]) for start, stop in bounds]
 
 
 def _checked(mask: Any, num_envs: int) -> Any:
