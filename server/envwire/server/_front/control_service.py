@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from envwire.codec.durations import to_duration
 from envwire.server._auth.client import Client
@@ -20,12 +22,12 @@ from envwire.v1 import environment_pb2 as pb
 
 CAPABILITIES = ("direct", "fork", "interact", "make", "replay", "save_state", "vector")
 
+Handler = Callable[[Any, Client], Awaitable[pb.InteractResponse]]
+
 
 @dataclass(eq=False)
 class ControlService:
     """Serves requests without a session, and requests about a session that need no answer from its process.
-
-    A method has the name of its request's field in InteractRequest.
 
     Args:
         config: The server's settings.
@@ -33,6 +35,9 @@ class ControlService:
         sessions: Its sessions.
         maker: Makes the sessions.
         admission: Knows whether the server drains.
+
+    Attributes:
+        handlers: The methods, by their requests' fields in InteractRequest.
     """
 
     _config: ServerConfig
@@ -44,6 +49,13 @@ class ControlService:
     def __post_init__(self) -> None:
         self._kept = KeptMakes(self._sessions.is_fresh)
         self._step_times = StepTimes(self._loaded.environments.environments)
+        self.handlers: dict[str, Handler] = {
+            "make": self.make,
+            "list_environments": self.list_environments,
+            "get_server_info": self.get_server_info,
+            "renew_lease": self.renew_lease,
+            "get_session_stats": self.get_session_stats,
+        }
 
     def sweep(self) -> None:
         """Drops kept answers to Makes that can no longer be repeated, and updates the step times."""

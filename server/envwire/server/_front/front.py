@@ -181,7 +181,7 @@ class Front:
         body = getattr(request, kind)
         if kind in SESSION_REQUESTS:
             return await self._relay(kind, body.header, without_header(raw), stream)
-        reply: pb.InteractResponse = await getattr(self.control_service, kind)(body, client)
+        reply = await self.control_service.handlers[kind](body, client)
         if kind == "make" and stream is not None and reply.HasField("make"):
             stream.use(self._sessions.find(reply.make.session_id, reply.make.secret))
         return reply.SerializeToString()
