@@ -21,8 +21,6 @@ RESET_MASK = "reset_mask"
 class NativeHost:
     """A native vector environment. Its attributes are its own, not tuples with one element per member.
 
-    Whatever this class does not define is the vector environment's.
-
     Args:
         env: The vector environment.
     """
@@ -30,13 +28,24 @@ class NativeHost:
     def __init__(self, env: Any) -> None:
         self.env = env
         self.num_envs: int = env.num_envs
+        self.observation_space = env.observation_space
+        self.action_space = env.action_space
+        self.single_observation_space = env.single_observation_space
+        self.single_action_space = env.single_action_space
+        self.metadata = env.metadata
+        self.render_mode = env.render_mode
+        self.spec = env.spec
         self.step: Callable[[Any], tuple[Any, Any, Any, Any, Any]] = env.step
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.env, name)
+        self.render: Callable[[], Any] = env.render
+        self.close: Callable[[], None] = env.close
 
     def __str__(self) -> str:
         return str(self.env)
+
+    @property
+    def unwrapped(self) -> Any:
+        """The vector environment itself, which holds the generator."""
+        return self.env.unwrapped
 
     def reset(self, **kwargs: Any) -> tuple[Any, Any]:
         """Starts an episode in every environment."""
