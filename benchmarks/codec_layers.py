@@ -27,7 +27,7 @@ from envwire.codec.fastpath.inlining import pieces
 from envwire.codec.fastpath.leaves import Leaf, Unknown
 from envwire.codec.fastpath.outlining import outlined
 from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
-from envwire.codec.steps.messages import MessageStepCodec
+from envwire.codec.steps.messages import StepCodec
 from envwire.codec.steps.step_codec import StepResult
 from envwire.envs import spaces
 from envwire.v1 import environment_pb2 as pb
@@ -107,12 +107,10 @@ def recordings() -> dict[str, Recording]:
     }
 
 
-Drive = Callable[[MessageStepCodec, MessageStepCodec, Any, StepResult, int], object]
+Drive = Callable[[StepCodec, StepCodec, Any, StepResult, int], object]
 
 
-def direct(
-    client: MessageStepCodec, server: MessageStepCodec, action: Any, result: StepResult, n: int
-) -> object:
+def direct(client: StepCodec, server: StepCodec, action: Any, result: StepResult, n: int) -> object:
     """Takes one step as a direct channel does, large arrays beside the message."""
     server.decode_request(client.encode_request(n, action))
     attachments = Attachments()
@@ -122,18 +120,14 @@ def direct(
     return client.decode_response(message, np.frombuffer(b"".join(attachments.buffers), np.uint8))
 
 
-def link(
-    _: MessageStepCodec, server: MessageStepCodec, __: Any, result: StepResult, ___: int
-) -> object:
+def link(_: StepCodec, server: StepCodec, __: Any, result: StepResult, ___: int) -> object:
     """Writes a large answer as a session's process does for the front, arrays straight into memory that both share."""
     attachments = Attachments()
     packet = Packet(server.encode_response(result, attachments), attachments)
     return _laid_down(pieces(packet))
 
 
-def link_inline(
-    _: MessageStepCodec, server: MessageStepCodec, __: Any, result: StepResult, ___: int
-) -> object:
+def link_inline(_: StepCodec, server: StepCodec, __: Any, result: StepResult, ___: int) -> object:
     """Does so without inlining: the arrays are in the message before."""
     return _laid_down([server.encode_response(result)])
 
@@ -212,15 +206,15 @@ def without_trees() -> Generator[None]:
         yield
 
 
-def _codec(vector: bool) -> MessageStepCodec:
+def _codec(vector: bool) -> StepCodec:
     return FixedPartsStepCodec(FAMILY, vector=vector)
 
 
-def _reference(_: bool) -> MessageStepCodec:
-    return MessageStepCodec(FAMILY)
+def _reference(_: bool) -> StepCodec:
+    return StepCodec(FAMILY)
 
 
-def _without_batches(_: bool) -> MessageStepCodec:
+def _without_batches(_: bool) -> StepCodec:
     return FixedPartsStepCodec(FAMILY)
 
 
@@ -237,7 +231,7 @@ class Case(NamedTuple):
 
     of: tuple[str, ...]
     off: Callable[[], AbstractContextManager[Any]] = nullcontext
-    codec: Callable[[bool], MessageStepCodec] = _codec
+    codec: Callable[[bool], StepCodec] = _codec
     drive: Drive = direct
     without: Drive = direct
 
@@ -255,9 +249,7 @@ LAYERS = {
 }
 
 
-def _timed(
-    drive: Drive, ends: tuple[MessageStepCodec, MessageStepCodec], recording: Recording
-) -> float:
+def _timed(drive: Drive, ends: tuple[StepCodec, StepCodec], recording: Recording) -> float:
     """Returns microseconds a step."""
     client, server = ends
     begun = time.thread_time()

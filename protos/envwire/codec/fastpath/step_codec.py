@@ -8,7 +8,7 @@ from envwire.codec.fastpath.batches import BatchResponseReader, BatchResponseWri
 from envwire.codec.fastpath.step_reader import StepResponseReader
 from envwire.codec.fastpath.step_requests import StepRequestReader, StepRequestWriter
 from envwire.codec.fastpath.step_writer import StepResponseWriter
-from envwire.codec.steps.messages import MessageStepCodec
+from envwire.codec.steps.messages import StepCodec
 from envwire.wire.envelope import REQUESTS
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from envwire.wire.frames import Area, Attachments
 
 
-class FixedPartsStepCodec(MessageStepCodec):
+class FixedPartsStepCodec(StepCodec):
     """Writes and reads only the parts that differ from the last step; steps of another form are left to protobuf.
 
     Args:
@@ -37,12 +37,12 @@ class FixedPartsStepCodec(MessageStepCodec):
         ).read
 
     def encode_request(self, sequence: int, action: Any) -> bytes:
-        """Returns the request of a plain step (see `MessageStepCodec.encode_request`)."""
+        """Returns the request of a plain step (see `StepCodec.encode_request`)."""
         written = self._write_request(sequence, action)
         return super().encode_request(sequence, action) if written is None else written
 
     def decode_request(self, raw: bytes) -> PlainStep | None:
-        """Reads a plain step (see `MessageStepCodec.decode_request`)."""
+        """Reads a plain step (see `StepCodec.decode_request`)."""
         known = self._read_request(raw)
         if known is not None:
             return known
@@ -54,7 +54,7 @@ class FixedPartsStepCodec(MessageStepCodec):
         return step
 
     def encode_response(self, result: StepResult, attachments: Attachments | None = None) -> bytes:
-        """Returns the answer to a step (see `MessageStepCodec.encode_response`)."""
+        """Returns the answer to a step (see `StepCodec.encode_response`)."""
         written = self._write_response(result, attachments)
         if written is not None:
             return written
@@ -63,6 +63,6 @@ class FixedPartsStepCodec(MessageStepCodec):
         return super().encode_response(result, attachments)
 
     def decode_response(self, raw: bytes, area: Area | None = None) -> StepResult | None:
-        """Reads a plain answer (see `MessageStepCodec.decode_response`)."""
+        """Reads a plain answer (see `StepCodec.decode_response`)."""
         known = self._read_response(raw, area)
         return super().decode_response(raw, area) if known is None else known

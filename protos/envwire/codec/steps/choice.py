@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Final
 
 from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
-from envwire.codec.steps.messages import MessageStepCodec
+from envwire.codec.steps.messages import StepCodec
 
 if TYPE_CHECKING:
     from envwire.codec.family import Family
@@ -15,7 +15,7 @@ FASTPATH: Final = "ENVWIRE_FASTPATH"
 """Environment variable that switches the fast path off if it is 0, so that all steps use protobuf messages."""
 
 
-def step_codec(family: Family, *, vector: bool = False) -> MessageStepCodec:
+def step_codec(family: Family, *, vector: bool = False) -> StepCodec:
     """Returns a codec for one end of a session.
 
     Args:
@@ -23,5 +23,5 @@ def step_codec(family: Family, *, vector: bool = False) -> MessageStepCodec:
         vector: Whether the steps return batches.
     """
     if os.environ.get(FASTPATH) == "0":
-        return MessageStepCodec(family)
+        return StepCodec(family)
     return FixedPartsStepCodec(family, vector=vector)

@@ -23,7 +23,7 @@ _ASKED: Final = frozenset({"sequence", "action"})
 _TOLD_BESIDES: Final = frozenset({"warnings", "random", "steps", "error"})
 
 
-class MessageStepCodec:
+class StepCodec:
     """Encodes and decodes the steps of one session, at one of its ends, with a message for each step.
 
     Step codecs are compatible: each reads what another wrote, to the same values of the same types. They may keep

@@ -15,7 +15,7 @@ from envwire.codec import CodecError, encode_value, envwire_family
 from envwire.codec.errors.warnings import encode_warnings
 from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
 from envwire.codec.steps.choice import FASTPATH, step_codec
-from envwire.codec.steps.messages import MessageStepCodec
+from envwire.codec.steps.messages import StepCodec
 from envwire.codec.steps.step_codec import StepResult
 from envwire.testing.equality import identical
 from envwire.v1 import environment_pb2 as pb
@@ -75,9 +75,9 @@ def batches(draw: st.DrawFn) -> StepResult:
     return observations.reshape(count, width).astype(dtype), rewards, *flags, info
 
 
-def codec(name: str, *, vector: bool = False) -> MessageStepCodec:
+def codec(name: str, *, vector: bool = False) -> StepCodec:
     if name == "messages":
-        return MessageStepCodec(FAMILY)
+        return StepCodec(FAMILY)
     return FixedPartsStepCodec(FAMILY, vector=vector)
 
 
@@ -111,7 +111,7 @@ def test_answers_arrive_as_they_were(
 
 def arrived(result: StepResult) -> StepResult:
     """Returns an answer as protobuf's messages bring it."""
-    messages = MessageStepCodec(FAMILY)
+    messages = StepCodec(FAMILY)
     read = messages.decode_response(messages.encode_response(result))
     assert read is not None
     return read
@@ -123,15 +123,15 @@ def arrived(result: StepResult) -> StepResult:
 def test_requests_arrive_as_they_were(
     writes: str, reads: str, actions: list[Any], sequence: int
 ) -> None:
-    writer, reader, reference = codec(writes), codec(reads), MessageStepCodec(FAMILY)
+    writer, reader, reference = codec(writes), codec(reads), StepCodec(FAMILY)
     for action in actions * 2:
         expected = reference.decode_request(reference.encode_request(sequence, action))
         assert expected is not None
         assert identical(reader.decode_request(writer.encode_request(sequence, action)), expected)
 
 
-STEP = MessageStepCodec(FAMILY).encode_request(3, 1)
-ANSWER = MessageStepCodec(FAMILY).encode_response((np.zeros(3), 1.0, False, False, {}))
+STEP = StepCodec(FAMILY).encode_request(3, 1)
+ANSWER = StepCodec(FAMILY).encode_response((np.zeros(3), 1.0, False, False, {}))
 
 
 def requests_that_are_no_plain_steps() -> dict[str, bytes]:
@@ -217,7 +217,7 @@ def test_fields_in_an_order_that_no_writer_has_are_read_as_protobuf_reads_them(
 ) -> None:
     step = b"\x0a\2\x18\2" + ORDERS[what]
     raw = b"\x22" + bytes((len(step),)) + step
-    expected = MessageStepCodec(FAMILY).decode_response(raw)
+    expected = StepCodec(FAMILY).decode_response(raw)
     assert expected is not None
     assert identical(codec("fixed parts", vector=vector).decode_response(raw), expected)
 
@@ -240,7 +240,7 @@ def test_what_has_no_wire_form_is_refused_and_nothing_is_left_attached(name: str
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(None, FixedPartsStepCodec), ("1", FixedPartsStepCodec), ("0", MessageStepCodec)],
+    [(None, FixedPartsStepCodec), ("1", FixedPartsStepCodec), ("0", StepCodec)],
 )
 def test_a_variable_switches_the_fast_path_off(
     monkeypatch: pytest.MonkeyPatch, value: str | None, expected: type
