@@ -14,6 +14,7 @@ from envwire.wire.varints import (
     LENGTH_DELIMITED,
     content_start,
     fields,
+    only_field,
     read_varint,
     tag,
     unwrap,
@@ -70,10 +71,7 @@ class Envelope:
         """Returns whether a message holds exactly one other message, whose content is not checked."""
         if message[:1] in self._short:
             return content_start(message) > 0
-        key, index = read_varint(message, 0)
-        length, start = read_varint(message, index)
-        known = key >> 3 in self._kinds and key & 7 == LENGTH_DELIMITED
-        return known and start > 0 and start + length == len(message)
+        return only_field(message)[0] in self._kinds
 
     def unwrap(self, message: bytes) -> tuple[str, bytes]:
         """Returns the kind and the bytes of the message inside.
@@ -113,9 +111,7 @@ class Addressed(NamedTuple):
         Raises:
             DecodeError: It cannot be parsed.
         """
-        return pb.SessionHeader.FromString(
-            self.header[read_varint(self.header, len(_HEADER_TAG))[1] :]
-        )
+        return pb.SessionHeader.FromString(unwrap(self.header)[1])
 
 
 def answers_chunk(answer: bytes) -> bool:
@@ -168,18 +164,14 @@ def split_header(request: bytes) -> Addressed | None:
 
     The rest of the request is not checked.
     """
-    key, index = read_varint(request, 0)
-    length, start = read_varint(request, index)
-    if key & 7 != LENGTH_DELIMITED or start <= 0 or start + length != len(request):
-        return None
-    if request[start : start + 1] != _HEADER_TAG:
+    number, start = only_field(request)
+    if not start or request[start : start + 1] != _HEADER_TAG:
         return None
     size, begin = read_varint(request, start + 1)
     end = begin + size
     if not start < begin <= end <= len(request):
         return None
-    without = b"".join((request[:index], varint(len(request) - end), request[end:]))
-    return Addressed(request[start:end], without)
+    return Addressed(request[start:end], wrap(number, request[end:]))
 
 
 def without_header(request: bytes) -> bytes:

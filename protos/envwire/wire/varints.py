@@ -102,14 +102,22 @@ def wrap(number: int, message: bytes) -> bytes:
     return b"".join((varint(number << 3 | LENGTH_DELIMITED), varint(len(message)), message))
 
 
+def only_field(message: bytes) -> tuple[int, int]:
+    """Returns the number of a message's only field, and where the message in it begins; (0, 0) if there is no such."""
+    key, index = read_varint(message, 0)
+    length, start = read_varint(message, index)
+    if key & 7 != LENGTH_DELIMITED or start + length != len(message):
+        return 0, 0
+    return key >> 3, start
+
+
 def unwrap(message: bytes) -> tuple[int, bytes]:
     """Returns the number and the bytes of the only field of a message.
 
     Raises:
         ValueError: There is more than one field, or the field is no embedded message.
     """
-    key, index = read_varint(message, 0)
-    length, start = read_varint(message, index)
-    if index < 0 or start + length != len(message) or key & 7 != LENGTH_DELIMITED:
+    number, start = only_field(message)
+    if not start:
         raise ValueError("not a message with one embedded message")
-    return key >> 3, message[start:]
+    return number, message[start:]
