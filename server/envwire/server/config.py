@@ -16,26 +16,20 @@ from typing import Any
 from envwire.server._settings.group_tables import check_group, own_defaults
 from envwire.server._settings.listening import Listening, check_listening
 from envwire.server._settings.setting import check_all, settings_of
-from envwire.server._settings.themes.farm import FarmSettings
-from envwire.server._settings.themes.hosting import HostingSettings
-from envwire.server._settings.themes.limits import LimitsSettings
-from envwire.server._settings.themes.operations import OperationsSettings
-from envwire.server._settings.themes.processes import ProcessSettings
-from envwire.server._settings.themes.recording import RecordingSettings
-from envwire.server._settings.themes.safety import SafetySettings
+from envwire.server._settings.themes import hosting, limits, operations, safety
 from envwire.server._settings.warm_items import check_warm
 
 
 @dataclass(frozen=True, kw_only=True)
 class ServerConfig(
     # Dataclass fields come from the last base first; options and documentation list the themes in that order.
-    FarmSettings,
-    OperationsSettings,
-    SafetySettings,
-    RecordingSettings,
-    LimitsSettings,
-    ProcessSettings,
-    HostingSettings,
+    operations.FarmSettings,
+    operations.OperationsSettings,
+    safety.SafetySettings,
+    operations.RecordingSettings,
+    limits.LimitsSettings,
+    hosting.ProcessSettings,
+    hosting.HostingSettings,
     Listening,
 ):
     """Settings of one server; docs/settings.md describes them. Times are in seconds.

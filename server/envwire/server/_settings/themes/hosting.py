@@ -1,18 +1,21 @@
-"""Settings of the served environments, the ports, and the placement of environments in processes."""
+"""Settings of the served environments, the ports, the processes of environments, and groups of environments."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
-from envwire.server._settings.checks import DIRECT_PORT, NOT_NEGATIVE, PORT, POSITIVE
+from envwire.server._settings import checks
+from envwire.server._settings.checks import FilePath, Tables
 from envwire.server._settings.setting import ABOUT, About, PerGroup, setting
 
-_THEME = "Hosting"
-_setting = partial(setting, _THEME)
+_HOSTING, _PROCESSES = "Hosting", "Processes and groups"
+_setting = partial(setting, _HOSTING)
 _own = partial(_setting, per_group=PerGroup.OWN)
 _inherited = partial(_setting, per_group=PerGroup.INHERITED)
+_own_process = partial(setting, _PROCESSES, per_group=PerGroup.OWN)
 _IDS_HELP = "Ids or patterns: CartPole-v1 'ALE/*'. Quote patterns."
 
 
@@ -22,7 +25,7 @@ class HostingSettings:
 
     environments: Sequence[str] = field(
         kw_only=False,  # KW_ONLY would be no type to get_type_hints of Python 3.10
-        metadata={ABOUT: About(_THEME, _IDS_HELP, option="ENVIRONMENT", per_group=PerGroup.OWN)},
+        metadata={ABOUT: About(_HOSTING, _IDS_HELP, option="ENVIRONMENT", per_group=PerGroup.OWN)},
     )
     imports: Sequence[str] = _own(
         (), "Module that registers environments; repeat for more.", option="--import"
@@ -32,7 +35,7 @@ class HostingSettings:
         "For authors: import edited modules again. New environments get the edited code; those there are go on.",
     )
     host: str = _setting("127.0.0.1", "Address to bind.")
-    port: int = _setting(50051, "Port to bind; 0 for any free one.", PORT)
+    port: int = _setting(50051, "Port to bind; 0 for any free one.", checks.PORT)
     advertise: str = _setting(
         "", "HOST:PORT at which clients continue after a Make, if this server answers there."
     )
@@ -40,20 +43,61 @@ class HostingSettings:
         0,
         "Port of the direct channel, which Python clients prefer; 0 for any free port on loopback and none on "
         "other addresses, -1 for none.",
-        DIRECT_PORT,
+        checks.DIRECT_PORT,
     )
     sessions_per_process: int = _inherited(
         1,
         "Environments that share a process: less memory, less isolation. A crash or a hang of one ends the others "
         "too.",
-        POSITIVE,
+        checks.POSITIVE,
     )
     shared_memory: int = _inherited(
         0,
         "Bytes of memory that an environment may share with a client on this machine, for large messages; 0 for "
         "none.",
-        NOT_NEGATIVE,
+        checks.NOT_NEGATIVE,
     )
     openenv: int = _setting(
-        0, "Port of a bridge for OpenEnv's clients, http://HOST:PORT/ENV_ID; 0 for none.", PORT
+        0,
+        "Port of a bridge for OpenEnv's clients, http://HOST:PORT/ENV_ID; 0 for none.",
+        checks.PORT,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessSettings:
+    """Settings of the processes in which environments run."""
+
+    python: FilePath = _own_process(
+        "",
+        "Python interpreter of the environments, such as /opt/robots/bin/python of a virtual environment with "
+        "their packages; empty for the server's own.",
+    )
+    variables: Sequence[str] = _own_process(
+        (),
+        "Environment variable of the environments' processes, NAME=VALUE; repeat for more.",
+        checks.PAIRS,
+        option="--variable",
+    )
+    gpus: str = _own_process(
+        "",
+        "Devices that the environments see, such as 0 or 0,1: sets CUDA_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES. "
+        "The word none hides them all; empty leaves the variables as they are.",
+    )
+    warm: Sequence[str] = _own_process(
+        (),
+        "Environments made ahead of their clients, ID=NUMBER or ID{JSON of keyword arguments}=NUMBER, while slots "
+        "are free.",
+        checks.WARM,
+    )
+    groups: Tables = field(
+        default_factory=dict[str, Any],
+        metadata={
+            ABOUT: About(
+                _PROCESSES,
+                "Groups of environments, a table of settings each: interpreter, variables, devices, limits and more. "
+                "Only in the file, or as JSON in the variable.",
+                option="groups.NAME",
+            )
+        },
     )
