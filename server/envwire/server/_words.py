@@ -1,4 +1,4 @@
-"""Lists of words in messages."""
+"""Words in messages: numbers with their nouns, and lists. It has no slow imports, because every command may load it."""
 
 from __future__ import annotations
 
@@ -14,3 +14,8 @@ def enumerated(words: Sequence[str], last: str) -> str:
     """
     *others, final = words
     return f"{', '.join(others)} {last} {final}" if others else final
+
+
+def counted(number: int, noun: str) -> str:
+    """Returns a number and its noun: "1 session", "2 sessions"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,10 +1,10 @@
-"""Lists of words in messages."""
+"""Words in messages."""
 
 from __future__ import annotations
 
 import pytest
 
-from envwire.server._words import enumerated
+from envwire.server._words import counted, enumerated
 
 
 @pytest.mark.parametrize(
@@ -13,3 +13,11 @@ from envwire.server._words import enumerated
 )
 def test_the_last_word_has_a_conjunction(words: list[str], text: str) -> None:
     assert enumerated(words, "or") == text
+
+
+def test_one_is_not_many() -> None:
+    assert [counted(number, "session") for number in (0, 1, 2)] == [
+        "0 sessions",
+        "1 session",
+        "2 sessions",
+    ]

@@ -10,6 +10,9 @@ import typer
 
 from envwire.server.cli._stop import USAGE, stop
 
+#: The target that stands for the command's own process.
+IN_PROCESS = "in-process"
+
 
 def complete_env_id(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """Completes an environment id, from the ids of the server if the command line names one."""
@@ -19,17 +22,20 @@ def complete_env_id(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     return (each for each in known_ids(target) if each.startswith(incomplete))
 
 
-def checked(check: Callable[[Any], object]) -> Callable[[typer.Context, Any], Any]:
+def checked(
+    check: Callable[[Any], object], unless: str | None = None
+) -> Callable[[typer.Context, Any], Any]:
     """Returns the callback of an argument or option that ends the command for a value that cannot be used.
 
     Args:
         check: Raises ValueError for a value that is not in the required form, OSError for a file that cannot be
-            written. It is not called for None.
+            written.
+        unless: A value for which it is not called.
     """
 
     def callback(ctx: typer.Context, value: Any) -> Any:
         try:
-            if value is not None:
+            if value != unless:
                 check(value)
         except OSError as error:
             stop(_name(ctx), error)
@@ -51,18 +57,6 @@ def _check_target(target: str) -> None:
     from envwire.client._transports.targets import checked as dialled
 
     dialled(target)
-
-
-def _check_target_if_any(target: str) -> None:
-    if target:
-        _check_target(target)
-
-
-def _check_target_or_here(target: str) -> None:
-    from envwire.server.cli._drive.in_process import IN_PROCESS
-
-    if target != IN_PROCESS:
-        _check_target(target)
 
 
 def _check_targets(targets: list[str]) -> None:
@@ -103,17 +97,25 @@ def check_directory(path: Path) -> None:
         raise FileNotFoundError(f"cannot write {path}: there is no directory {path.parent}")
 
 
-check_target, check_target_if_any = checked(_check_target), checked(_check_target_if_any)
+def target_argument(text: str) -> Any:
+    """Returns the argument TARGET of a command."""
+    return typer.Argument(help=text, metavar="TARGET", callback=checked(_check_target))
+
+
+def target_option(text: str) -> Any:
+    """Returns the option --target of a command that needs no server."""
+    callback = checked(_check_target, unless="")
+    return typer.Option("--target", metavar="HOST:PORT", help=text, callback=callback)
+
+
 check_targets, check_output = checked(_check_targets), checked(check_directory)
-Target = Annotated[
-    str, typer.Argument(help="HOST:PORT of a server.", metavar="TARGET", callback=check_target)
-]
+Target = Annotated[str, target_argument("HOST:PORT of a server.")]
 TargetOrHere = Annotated[
     str,
     typer.Argument(
         help="HOST:PORT of a server; or in-process, to run the environment here, with your terminal for breakpoint().",
         metavar="TARGET",
-        callback=checked(_check_target_or_here),
+        callback=checked(_check_target, unless=IN_PROCESS),
     ),
 ]
 EnvId = Annotated[
@@ -121,16 +123,7 @@ EnvId = Annotated[
     typer.Argument(help="Environment id.", metavar="ENV_ID", autocompletion=complete_env_id),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-TargetOption = Annotated[
-    str,
-    typer.Option(
-        "--target",
-        metavar="HOST:PORT",
-        help="A server that hosts it.",
-        show_default=False,
-        callback=check_target_if_any,
-    ),
-]
+TargetOption = Annotated[str, target_option("A server that hosts it.")]
 Imports = Annotated[
     list[str] | None,
     typer.Option(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from envwire.server.cli._counted import counted
+from envwire.server._words import counted
 from envwire.server.cli._parameters import (
     EnvId,
     Kwargs,

@@ -9,10 +9,8 @@ from typing import Any
 
 from envwire.server._hosting.imports import BrokenModuleError
 from envwire.server.cli._failures import CommandError, UsageError
+from envwire.server.cli._parameters import IN_PROCESS
 from envwire.server.inprocess import InProcessTransport
-
-#: The target that stands for the command's own process.
-IN_PROCESS = "in-process"
 
 
 def transport_of(

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from envwire.server.cli._parameters import (
+    IN_PROCESS,
     EnvId,
     Imports,
     Kwargs,
@@ -67,7 +68,7 @@ def run(
     from envwire.client import RemoteEnv
     from envwire.server.cli._drive.arguments import making
     from envwire.server.cli._drive.episodes import FrameRecorder, run_episodes
-    from envwire.server.cli._drive.in_process import IN_PROCESS, transport_of
+    from envwire.server.cli._drive.in_process import transport_of
     from envwire.server.cli._drive.policies import load_policy
     from envwire.server.cli._failures import fail
 

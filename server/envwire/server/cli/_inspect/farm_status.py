@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from envwire.server.cli._counted import counted
+from envwire.server._words import counted
 from envwire.server.cli._inspect.asking import asking
-from envwire.server.cli._parameters import AsJson, check_target
+from envwire.server.cli._parameters import AsJson, target_argument
 
 if TYPE_CHECKING:
     from envwire.farm.v1 import farm_pb2
@@ -17,9 +17,7 @@ COLUMNS = ("server", "state", "sessions", "of", "environments", "silent", "versi
 
 
 def status(
-    target: Annotated[
-        str, typer.Argument(help="HOST:PORT of a gateway.", metavar="TARGET", callback=check_target)
-    ] = "localhost:50050",
+    target: Annotated[str, target_argument("HOST:PORT of a gateway.")] = "localhost:50050",
     as_json: AsJson = False,
 ) -> None:
     """List the servers of the farm at TARGET: their state, load and environments.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from envwire.server.cli._counted import counted
+from envwire.server._words import counted
 from envwire.server.cli._inspect.asking import asking
 from envwire.server.cli._parameters import AsJson, Target
 from envwire.server.cli._stop import stop

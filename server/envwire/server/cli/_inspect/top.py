@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from envwire.server.cli._counted import counted
+from envwire.server._words import counted
 from envwire.server.cli._inspect import farm_status, sessions
 from envwire.server.cli._inspect.asking import asking
-from envwire.server.cli._parameters import check_target
+from envwire.server.cli._parameters import target_argument
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -26,10 +26,7 @@ _MAX_ROWS = 200
 
 def top(
     target: Annotated[
-        str,
-        typer.Argument(
-            help="HOST:PORT of a gateway or a server.", metavar="TARGET", callback=check_target
-        ),
+        str, target_argument("HOST:PORT of a gateway or a server.")
     ] = "localhost:50050",
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 2.0,
     count: Annotated[int, typer.Option(min=0, help="Looks; 0 to go on until Ctrl-C.")] = 0,

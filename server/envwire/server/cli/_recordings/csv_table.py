@@ -14,7 +14,7 @@ import numpy.typing as npt
 from envwire.server._recording.episode import Episode
 from envwire.server._recording.episodes import episodes
 from envwire.server._recording.reader import RecordedSession
-from envwire.server.cli._counted import counted
+from envwire.server._words import counted
 from envwire.server.cli._recordings.progress import tracked
 
 _COLUMNS = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from envwire.server.cli._parameters import Imports, check_output, check_target_if_any
+from envwire.server.cli._parameters import Imports, check_output, target_option
 from envwire.server.cli._stop import USAGE, stop
 
 if TYPE_CHECKING:
@@ -36,12 +36,7 @@ def export(
     gif: _Film = None,
     mp4: _Film = None,
     target: Annotated[
-        str,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="Server that renders a film whose frames were not recorded.",
-            callback=check_target_if_any,
-        ),
+        str, target_option("Server that renders a film whose frames were not recorded.")
     ] = "",
     imports: Imports = None,
 ) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from envwire.server.cli._counted import counted
-from envwire.server.cli._parameters import Imports, check_target_if_any
+from envwire.server._words import counted
+from envwire.server.cli._parameters import Imports, target_option
 from envwire.server.cli._stop import stop
 
 if TYPE_CHECKING:
@@ -19,14 +19,7 @@ def replay(
     file: Annotated[
         Path, typer.Argument(help="A recording, of `envwire serve --record`.", metavar="FILE")
     ],
-    target: Annotated[
-        str,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="Server to play it to; in this process by default.",
-            callback=check_target_if_any,
-        ),
-    ] = "",
+    target: Annotated[str, target_option("Server to play it to; in this process by default.")] = "",
     imports: Imports = None,
 ) -> None:
     """Make the environment of a recording again, send it the same requests, and show the first answer that differs.
