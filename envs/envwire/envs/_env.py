@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Generic, SupportsFloat, TypeAlias, cast
 
 import numpy as np
 
-from envwire.envs._generic import ActType, ObsType, PartialGeneric
+from envwire.envs._generic import ActType, Info, ObsType, Options, PartialGeneric
 from envwire.envs._seeded import Seeded
 from envwire.envs.utils import seeding
 
@@ -49,7 +49,7 @@ class Env(PartialGeneric, Seeded, Generic[ObsType, ActType]):
     action_space: Space[ActType]
     observation_space: Space[ObsType]
 
-    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, Info]:
         """Runs one time step with the agent's action.
 
         Once an episode has ended (terminated or truncated), the caller must call `reset`; what
@@ -69,9 +69,7 @@ class Env(PartialGeneric, Seeded, Generic[ObsType, ActType]):
         """
         raise NotImplementedError(f"{type(self).__name__} must override step(action)")
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[ObsType, Info]:
         """Starts a new episode.
 
         An override begins with ``super().reset(seed=seed)``. Pass a seed once, right after

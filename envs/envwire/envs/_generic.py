@@ -1,8 +1,8 @@
-"""Type parameters that default to ``Any``, for type checkers and at run time."""
+"""The types in the signatures of environments; the parameters default to ``Any``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -20,6 +20,12 @@ else:
     WrapperObsType = TypeVar("WrapperObsType")
     WrapperActType = TypeVar("WrapperActType")
     ArrayType = TypeVar("ArrayType")
+
+#: What `reset` and `step` tell besides the observation.
+Info: TypeAlias = dict[str, Any]
+
+#: What `reset` may be told besides the seed.
+Options: TypeAlias = dict[str, Any] | None
 
 
 class PartialGeneric:

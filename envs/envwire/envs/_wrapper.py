@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, SupportsFloat, cast
 from envwire.envs import logger
 from envwire.envs._env import Env
 from envwire.envs._forwarding import forwarded, overridable, read_only
-from envwire.envs._generic import ActType, ObsType, WrapperActType, WrapperObsType
+from envwire.envs._generic import ActType, Info, ObsType, Options, WrapperActType, WrapperObsType
 from envwire.envs.specs import WrapperSpec
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 
@@ -48,13 +48,13 @@ class Wrapper(
 
     def step(
         self, action: WrapperActType
-    ) -> tuple[WrapperObsType, SupportsFloat, bool, bool, dict[str, Any]]:
+    ) -> tuple[WrapperObsType, SupportsFloat, bool, bool, Info]:
         """Steps the wrapped environment."""
         return cast("Env[WrapperObsType, WrapperActType]", self.env).step(action)
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[WrapperObsType, dict[str, Any]]:
+        self, *, seed: int | None = None, options: Options = None
+    ) -> tuple[WrapperObsType, Info]:
         """Resets the wrapped environment."""
         env = cast("Env[WrapperObsType, WrapperActType]", self.env)
         return env.reset(seed=seed, options=options)
@@ -189,15 +189,13 @@ class ObservationWrapper(Wrapper[WrapperObsType, ActType, ObsType, ActType]):
     """
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[WrapperObsType, dict[str, Any]]:
+        self, *, seed: int | None = None, options: Options = None
+    ) -> tuple[WrapperObsType, Info]:
         """Resets the wrapped environment and changes the observation."""
         observation, info = self.env.reset(seed=seed, options=options)
         return self.observation(observation), info
 
-    def step(
-        self, action: ActType
-    ) -> tuple[WrapperObsType, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: ActType) -> tuple[WrapperObsType, SupportsFloat, bool, bool, Info]:
         """Steps the wrapped environment and changes the observation."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         return self.observation(observation), reward, terminated, truncated, info
@@ -210,7 +208,7 @@ class ObservationWrapper(Wrapper[WrapperObsType, ActType, ObsType, ActType]):
 class RewardWrapper(Wrapper[ObsType, ActType, ObsType, ActType]):
     """A wrapper that changes rewards: override `reward` and, if it narrows, `reward_range`."""
 
-    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, Info]:
         """Steps the wrapped environment and changes the reward."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         return observation, self.reward(reward), terminated, truncated, info
@@ -226,9 +224,7 @@ class ActionWrapper(Wrapper[ObsType, WrapperActType, ObsType, ActType]):
     If agents may pass actions outside the wrapped environment's space, assign `action_space`.
     """
 
-    def step(
-        self, action: WrapperActType
-    ) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: WrapperActType) -> tuple[ObsType, SupportsFloat, bool, bool, Info]:
         """Changes the action and steps the wrapped environment with it."""
         return self.env.step(self.action(action))
 

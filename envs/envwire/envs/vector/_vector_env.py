@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, cast
 
-from envwire.envs._generic import ActType, ArrayType, ObsType, PartialGeneric
+from envwire.envs._generic import ActType, ArrayType, Info, ObsType, Options, PartialGeneric
 from envwire.envs._seeded import Seeded
 from envwire.envs.utils import seeding
 from envwire.envs.vector.info import add_info
@@ -60,9 +60,7 @@ class VectorEnv(PartialGeneric, Seeded, Generic[ObsType, ActType, ArrayType]):
     single_action_space: Space[Any]
     num_envs: int
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[ObsType, Info]:
         """Starts an episode in every sub-environment.
 
         An override begins with ``super().reset(seed=seed)`` if it draws from `np_random`.
@@ -80,9 +78,7 @@ class VectorEnv(PartialGeneric, Seeded, Generic[ObsType, ActType, ArrayType]):
         # Overrides call this for the seeding alone; there are no episodes to describe here.
         return cast("tuple[ObsType, dict[str, Any]]", None)
 
-    def step(
-        self, actions: ActType
-    ) -> tuple[ObsType, ArrayType, ArrayType, ArrayType, dict[str, Any]]:
+    def step(self, actions: ActType) -> tuple[ObsType, ArrayType, ArrayType, ArrayType, Info]:
         """Runs one time step in every sub-environment.
 
         Args:

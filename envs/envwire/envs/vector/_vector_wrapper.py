@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any, Generic, cast
 
 from envwire.envs import logger
 from envwire.envs._forwarding import forwarded, overridable, read_only
-from envwire.envs._generic import ActType, ArrayType, ObsType, WrapperActType, WrapperObsType
+from envwire.envs._generic import (
+    ActType,
+    ArrayType,
+    Info,
+    ObsType,
+    Options,
+    WrapperActType,
+    WrapperObsType,
+)
 from envwire.envs.vector._vector_env import AutoresetMode, VectorEnv
 
 if TYPE_CHECKING:
@@ -51,15 +59,15 @@ class VectorWrapper(
         unwrapped = read_only("unwrapped")
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[WrapperObsType, dict[str, Any]]:
+        self, *, seed: int | None = None, options: Options = None
+    ) -> tuple[WrapperObsType, Info]:
         """Resets the wrapped environments."""
         env = cast("VectorEnv[WrapperObsType, Any, Any]", self.env)
         return env.reset(seed=seed, options=options)
 
     def step(
         self, actions: WrapperActType
-    ) -> tuple[WrapperObsType, ArrayType, ArrayType, ArrayType, dict[str, Any]]:
+    ) -> tuple[WrapperObsType, ArrayType, ArrayType, ArrayType, Info]:
         """Steps the wrapped environments."""
         return cast("VectorEnv[WrapperObsType, WrapperActType, ArrayType]", self.env).step(actions)
 
@@ -98,15 +106,15 @@ class VectorObservationWrapper(VectorWrapper[WrapperObsType, ActType, ObsType, A
             )
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[WrapperObsType, dict[str, Any]]:
+        self, *, seed: int | None = None, options: Options = None
+    ) -> tuple[WrapperObsType, Info]:
         """Resets the wrapped environments and changes the observations."""
         observations, infos = self.env.reset(seed=seed, options=options)
         return self.observations(observations), infos
 
     def step(
         self, actions: ActType
-    ) -> tuple[WrapperObsType, ArrayType, ArrayType, ArrayType, dict[str, Any]]:
+    ) -> tuple[WrapperObsType, ArrayType, ArrayType, ArrayType, Info]:
         """Steps the wrapped environments and changes the observations."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
         return self.observations(observations), rewards, terminations, truncations, infos
@@ -121,7 +129,7 @@ class VectorActionWrapper(VectorWrapper[ObsType, WrapperActType, ObsType, ActTyp
 
     def step(
         self, actions: WrapperActType
-    ) -> tuple[ObsType, ArrayType, ArrayType, ArrayType, dict[str, Any]]:
+    ) -> tuple[ObsType, ArrayType, ArrayType, ArrayType, Info]:
         """Changes the actions and steps the wrapped environments with them."""
         return self.env.step(self.actions(actions))
 
@@ -133,9 +141,7 @@ class VectorActionWrapper(VectorWrapper[ObsType, WrapperActType, ObsType, ActTyp
 class VectorRewardWrapper(VectorWrapper[ObsType, ActType, ObsType, ActType, ArrayType]):
     """A vector wrapper that changes rewards: override `rewards`."""
 
-    def step(
-        self, actions: ActType
-    ) -> tuple[ObsType, ArrayType, ArrayType, ArrayType, dict[str, Any]]:
+    def step(self, actions: ActType) -> tuple[ObsType, ArrayType, ArrayType, ArrayType, Info]:
         """Steps the wrapped environments and changes the rewards."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
         return observations, self.rewards(rewards), terminations, truncations, infos

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envwire.envs import logger
-from envwire.envs._generic import ActType, ObsType
+from envwire.envs._generic import ActType, Info, ObsType, Options
 from envwire.envs.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
 from envwire.envs.vector._vector_env import AutoresetMode, VectorEnv
 from envwire.envs.vector.async_processes import (
@@ -20,7 +20,7 @@ from envwire.envs.vector.async_processes import (
 )
 from envwire.envs.vector.observation_buffer import allocate
 from envwire.envs.vector.observation_mode import batch_observations
-from envwire.envs.vector.reset_arguments import pop_reset_mask, spread_seed
+from envwire.envs.vector.reset_arguments import Seeds, pop_reset_mask, spread_seed
 from envwire.envs.vector.sync_vector_env import fresh, spread_values
 from envwire.envs.vector.utils import batch_space, concatenate, iterate
 
@@ -128,21 +128,12 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         np_random = property(lambda self: self.get_attr("np_random"))
         np_random_seed = property(lambda self: self.get_attr("np_random_seed"))
 
-    def reset(
-        self,
-        *,
-        seed: int | Sequence[int | None] | None = None,
-        options: dict[str, Any] | None = None,
-    ) -> tuple[ObsType, dict[str, Any]]:
+    def reset(self, *, seed: Seeds = None, options: Options = None) -> tuple[ObsType, Info]:
         """Resets every sub-environment, or those that a mask selects; see `SyncVectorEnv.reset`."""
         self.reset_async(seed=seed, options=options)
         return self.reset_wait()
 
-    def reset_async(
-        self,
-        seed: int | Sequence[int | None] | None = None,
-        options: dict[str, Any] | None = None,
-    ) -> None:
+    def reset_async(self, seed: Seeds = None, options: Options = None) -> None:
         """Sends the seeds and options of a reset."""
         self._require_idle("reset_async")
         seeds = spread_seed(seed, self.num_envs)
@@ -155,7 +146,7 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
             ],
         )
 
-    def reset_wait(self, timeout: float | None = None) -> tuple[ObsType, dict[str, Any]]:
+    def reset_wait(self, timeout: float | None = None) -> tuple[ObsType, Info]:
         """Collects the results of a reset.
 
         Raises:
@@ -166,9 +157,7 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         observations, each = zip(*results, strict=True)
         return self._observe(observations), self._gather(each)
 
-    def step(
-        self, actions: ActType
-    ) -> tuple[ObsType, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
+    def step(self, actions: ActType) -> tuple[ObsType, NDArray[np.float64], _Bools, _Bools, Info]:
         """Steps every sub-environment; see `SyncVectorEnv.step`."""
         self.step_async(actions)
         return self.step_wait()
@@ -182,7 +171,7 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
 
     def step_wait(
         self, timeout: float | None = None
-    ) -> tuple[ObsType, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
+    ) -> tuple[ObsType, NDArray[np.float64], _Bools, _Bools, Info]:
         """Collects the results of a step; raises as `reset_wait` does."""
         results = self._receive(AsyncState.WAITING_STEP, timeout)
         observations, rewards, terminations, truncations, each = zip(*results, strict=True)

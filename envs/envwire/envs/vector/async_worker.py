@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from multiprocessing.connection import Connection
 
+    from envwire.envs._generic import Info
     from envwire.envs.core import Env
     from envwire.envs.vector.observation_mode import ObservationMode
 
@@ -42,18 +43,18 @@ class Worker:
         self._ended = False
         self._observation: Any = None
 
-    def reset(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, Info]:
         """Resets; returns the observation, unless it is in the shared memory, and the info."""
         with self._turn:
             observation, info = self._env.reset(seed=seed, options=options)
         self._ended = False
         return self._show(observation), info
 
-    def keep(self) -> tuple[Any, dict[str, Any]]:
+    def keep(self) -> tuple[Any, Info]:
         """Returns the last observation: a reset that leaves this sub-environment out."""
         return self._observation, {}
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, Info]:
         """Steps; returns the step's result, with the observation as in `reset`."""
         with self._turn:
             result = self._step(self._env, action, self._ended)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from envwire.envs.type_guards import is_array
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
+
+    from envwire.envs._generic import Options
+
+#: The seed of the first sub-environment, or one for each.
+Seeds: TypeAlias = int | Sequence[int | None] | None
 
 _MASK = "reset_mask"
 
 
-def spread_seed(seed: int | Sequence[int | None] | None, num_envs: int) -> Sequence[int | None]:
+def spread_seed(seed: Seeds, num_envs: int) -> Sequence[int | None]:
     """Returns a seed for each sub-environment: ``seed + i`` for the i-th if it is one number.
 
     Raises:
@@ -31,7 +35,7 @@ def spread_seed(seed: int | Sequence[int | None] | None, num_envs: int) -> Seque
     return seed
 
 
-def read_reset_mask(options: dict[str, Any] | None, num_envs: int) -> NDArray[np.bool_]:
+def read_reset_mask(options: Options, num_envs: int) -> NDArray[np.bool_]:
     """Returns ``options["reset_mask"]``, which sub-environments to reset; all if there is none.
 
     Raises:
@@ -50,7 +54,7 @@ def read_reset_mask(options: dict[str, Any] | None, num_envs: int) -> NDArray[np
     return mask
 
 
-def pop_reset_mask(options: dict[str, Any] | None, num_envs: int) -> NDArray[np.bool_]:
+def pop_reset_mask(options: Options, num_envs: int) -> NDArray[np.bool_]:
     """Removes the mask from ``options``, which the sub-environments get, and returns it."""
     mask = read_reset_mask(options, num_envs)
     if options is not None and _MASK in options:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from envwire.envs._generic import ActType, ObsType
+from envwire.envs._generic import ActType, Info, ObsType, Options
 from envwire.envs.type_guards import is_array
 from envwire.envs.vector._vector_env import AutoresetMode, VectorEnv
 from envwire.envs.vector.autoreset import STEPPERS
 from envwire.envs.vector.observation_mode import batch_observations, check_spaces
-from envwire.envs.vector.reset_arguments import pop_reset_mask, spread_seed
+from envwire.envs.vector.reset_arguments import Seeds, pop_reset_mask, spread_seed
 from envwire.envs.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
 if TYPE_CHECKING:
@@ -89,12 +89,7 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         np_random = property(lambda self: self.get_attr("np_random"))
         np_random_seed = property(lambda self: self.get_attr("np_random_seed"))
 
-    def reset(
-        self,
-        *,
-        seed: int | Sequence[int | None] | None = None,
-        options: dict[str, Any] | None = None,
-    ) -> tuple[ObsType, dict[str, Any]]:
+    def reset(self, *, seed: Seeds = None, options: Options = None) -> tuple[ObsType, Info]:
         """Resets every sub-environment, or those that a mask selects.
 
         Args:
@@ -119,9 +114,7 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
                 infos = self._add_info(infos, info, index)
         return self._observe(), infos
 
-    def step(
-        self, actions: ActType
-    ) -> tuple[ObsType, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
+    def step(self, actions: ActType) -> tuple[ObsType, NDArray[np.float64], _Bools, _Bools, Info]:
         """Steps every sub-environment; in ``NEXT_STEP`` mode resets those that have ended.
 
         Raises:

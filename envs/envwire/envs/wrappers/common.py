@@ -10,7 +10,8 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, SupportsFloat, cast
 
 from envwire.envs import logger
-from envwire.envs.core import ActType, Env, ObsType, Wrapper
+from envwire.envs._generic import ActType, Info, ObsType, Options
+from envwire.envs.core import Env, Wrapper
 from envwire.envs.error import ResetNeeded
 from envwire.envs.utils.passive_env_checker import (
     env_data_reuse_passive_checker,
@@ -56,7 +57,7 @@ class TimeLimit(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructorAr
         self._max_episode_steps = max_episode_steps
         self._elapsed_steps: int | None = None
 
-    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, Info]:
         """Steps, and truncates when the limit is reached."""
         if self._elapsed_steps is None:
             raise ResetNeeded("Call reset() before step(): TimeLimit counts from the reset")
@@ -66,9 +67,7 @@ class TimeLimit(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructorAr
             truncated = True
         return observation, reward, terminated, truncated, info
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[ObsType, Info]:
         """Resets, and counts from zero."""
         self._elapsed_steps = 0
         return self.env.reset(seed=seed, options=options)
@@ -94,14 +93,12 @@ class Autoreset(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructorAr
         Wrapper.__init__(self, env)
         self.autoreset = False
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[ObsType, Info]:
         """Resets; the next step steps."""
         self.autoreset = False
         return self.env.reset(seed=seed, options=options)
 
-    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, Info]:
         """Steps, or resets if the step before ended the episode."""
         if self.autoreset:
             self.autoreset = False
@@ -132,15 +129,13 @@ class PassiveEnvChecker(Wrapper[ObsType, ActType, ObsType, ActType], RecordConst
         self.close_called = False
         self._previous: tuple[ObsType, dict[str, Any]] | None = None
 
-    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, Info]:
         """Steps; the first two results are checked."""
         if self.checked_data_reuse:
             return self.env.step(action)
         return self._first_steps(action)
 
-    def _first_steps(
-        self, action: ActType
-    ) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
+    def _first_steps(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, Info]:
         """Checks the first result, and that it shares nothing with the reset's nor the second's."""
         second = self.checked_step
         self.checked_step = True
@@ -153,9 +148,7 @@ class PassiveEnvChecker(Wrapper[ObsType, ActType, ObsType, ActType], RecordConst
         self.checked_data_reuse = second
         return result
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[ObsType, Info]:
         """Resets; the first result is checked."""
         if self.checked_reset:
             return self.env.reset(seed=seed, options=options)
@@ -202,7 +195,7 @@ class OrderEnforcing(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstruc
         self._has_reset = False
         self._disable_render_order_enforcing = disable_render_order_enforcing
 
-    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, Info]:
         """Steps.
 
         Raises:
@@ -212,9 +205,7 @@ class OrderEnforcing(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstruc
             raise ResetNeeded("Cannot call env.step() before calling env.reset()")
         return self.env.step(action)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[ObsType, Info]:
         """Resets, and from then on allows everything."""
         self._has_reset = True
         return self.env.reset(seed=seed, options=options)
@@ -266,7 +257,7 @@ class RecordEpisodeStatistics(Wrapper[ObsType, ActType, ObsType, ActType], Recor
         self.return_queue: deque[float] = deque(maxlen=buffer_length)
         self.length_queue: deque[int] = deque(maxlen=buffer_length)
 
-    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, Info]:
         """Steps, and adds the statistics when the episode ends."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         self.episode_returns += cast("Any", reward)
@@ -275,9 +266,7 @@ class RecordEpisodeStatistics(Wrapper[ObsType, ActType, ObsType, ActType], Recor
             self._finish_episode(info)
         return observation, reward, terminated, truncated, info
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[ObsType, Info]:
         """Resets the environment and the statistics."""
         result = self.env.reset(seed=seed, options=options)
         self.episode_start_time = time.perf_counter()

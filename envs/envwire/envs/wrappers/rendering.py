@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias, cast
 
 import numpy as np
 
-from envwire.envs._generic import ActType, ObsType
+from envwire.envs._generic import ActType, Info, ObsType, Options
 from envwire.envs.core import Wrapper
 from envwire.envs.type_guards import is_array
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
@@ -60,15 +60,13 @@ class RenderCollection(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstr
         self.render_mode = f"{env.render_mode}_list"
         self.metadata = _metadata_with(env, self.render_mode)
 
-    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, Info]:
         """Steps, and keeps a frame."""
         result = self.env.step(action)
         self._collect()
         return result
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[ObsType, Info]:
         """Resets, drops the last episode's frames if ``reset_clean``, and keeps the first frame."""
         result = self.env.reset(seed=seed, options=options)
         if self.reset_clean:
@@ -118,15 +116,13 @@ class HumanRendering(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstruc
         self.display: Display | None = None
         self._pacer = Pacer(env.metadata["render_fps"])
 
-    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, Info]:
         """Steps, and shows the state."""
         result = self.env.step(action)
         self._show()
         return result
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[ObsType, Info]:
         """Resets, and shows the first state."""
         result = self.env.reset(seed=seed, options=options)
         self._show()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, SupportsFloat, cast
 
-from envwire.envs._generic import ActType, ObsType
+from envwire.envs._generic import ActType, Info, ObsType, Options
 from envwire.envs.core import ActionWrapper, Wrapper
 from envwire.envs.error import InvalidBound
 from envwire.envs.type_guards import is_tuple
@@ -56,9 +56,7 @@ class StickyAction(ActionWrapper[ObsType, ActType, ActType], RecordConstructorAr
         self.num_repeats = 0
         self.repeats_taken = 0
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[ObsType, Info]:
         """Resets, and forgets the last action."""
         self.last_action = None
         self._stop_repeating()
@@ -114,7 +112,7 @@ class RepeatAction(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructo
         Wrapper.__init__(self, env)
         self.num_repeats = int(num_repeats)
 
-    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, Info]:
         """Repeats the action; the last step's observation and info are returned."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         total = 0.0 + float(reward)

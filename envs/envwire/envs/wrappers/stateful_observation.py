@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias
 import numpy as np
 
 from envwire.envs import spaces
-from envwire.envs._generic import ActType, ObsType
+from envwire.envs._generic import ActType, Info, ObsType, Options
 from envwire.envs.core import ObservationWrapper, Wrapper
 from envwire.envs.spaces.batches.elements import stack
 from envwire.envs.spaces.batches.spaces import batch_space
@@ -57,9 +57,7 @@ class DelayObservation(ObservationWrapper[ObsType, ActType, ObsType], RecordCons
         self.delay = int(delay)
         self.observation_queue: deque[ObsType] = deque()
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[ObsType, Info]:
         """Resets, and drops the observations that are still delayed."""
         self.observation_queue.clear()
         return super().reset(seed=seed, options=options)
@@ -118,14 +116,12 @@ class TimeAwareObservation(ObservationWrapper["Any", ActType, "Any"], RecordCons
             return np.array([self.timesteps / self.max_timesteps], dtype=np.float32)
         return np.array([self.timesteps], dtype=np.int32)
 
-    def step(self, action: ActType) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: ActType) -> tuple[Any, SupportsFloat, bool, bool, Info]:
         """Steps, and adds one to the time."""
         self.timesteps += 1
         return super().step(action)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[Any, Info]:
         """Resets; the time is 0."""
         self.timesteps = 0
         return super().reset(seed=seed, options=options)
@@ -195,15 +191,13 @@ class FrameStackObservation(Wrapper["Any", ActType, ObsType, ActType], RecordCon
             f"got {kind!r}"
         )
 
-    def step(self, action: ActType) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: ActType) -> tuple[Any, SupportsFloat, bool, bool, Info]:
         """Steps, and shows the batch with the new observation."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         self.obs_queue.append(observation)
         return self._stack(), reward, terminated, truncated, info
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[Any, Info]:
         """Resets, and shows the padding with the first observation."""
         observation, info = self.env.reset(seed=seed, options=options)
         if self.padding_type == "reset":
@@ -275,7 +269,7 @@ class MaxAndSkipObservation(Wrapper["Array", ActType, "Array", ActType], RecordC
         self._skip = int(skip)
         self._obs_buffer: Array = np.zeros((2, *shape), dtype=env.observation_space.dtype)
 
-    def step(self, action: ActType) -> tuple[Array, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: ActType) -> tuple[Array, SupportsFloat, bool, bool, Info]:
         """Repeats the action until the episode ends."""
         total, terminated, truncated = 0.0, False, False
         info: dict[str, Any] = {}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, SupportsFloat, cast
 
 import numpy as np
 
-from envwire.envs._generic import ActType, ObsType
+from envwire.envs._generic import ActType, Info, ObsType
 from envwire.envs.core import Wrapper
 from envwire.envs.error import InvalidBound
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
@@ -48,7 +48,7 @@ class NormalizeReward(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
         self.epsilon = epsilon
         self.update_running_mean = True
 
-    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
+    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, Info]:
         """Steps, and normalises the reward."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         carried = self.discounted_reward * self.gamma * (1 - terminated)

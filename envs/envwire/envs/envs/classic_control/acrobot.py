@@ -7,7 +7,7 @@ Sutton and Barto's book.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
+
+    from envwire.envs._generic import Info, Options
+
+    _Floats: TypeAlias = NDArray[np.float32]
 
 _LINK_COLOR: Color = (0, 204, 204)
 _JOINT_COLOR: Color = (204, 204, 0)
@@ -66,9 +70,7 @@ class AcrobotEnv(Env["NDArray[np.float32]", "int | np.integer[Any]"]):
         self.action_space = spaces.Discrete(3)
         self.state: NDArray[np.floating[Any]] | None = None
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[_Floats, Info]:
         """Starts hanging down, nearly at rest.
 
         Raises:
@@ -80,9 +82,7 @@ class AcrobotEnv(Env["NDArray[np.float32]", "int | np.integer[Any]"]):
         self.state = state
         return self._observe(state), {}
 
-    def step(
-        self, action: int | np.integer[Any]
-    ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+    def step(self, action: int | np.integer[Any]) -> tuple[_Floats, float, bool, bool, Info]:
         """Applies the torque for 0.2 s.
 
         Raises:
@@ -108,7 +108,7 @@ class AcrobotEnv(Env["NDArray[np.float32]", "int | np.integer[Any]"]):
         terminated = bool(-np.cos(moved[0]) - np.cos(moved[1] + moved[0]) > 1.0)
         return self._observe(moved), 0.0 if terminated else -1.0, terminated, False, {}
 
-    def _observe(self, state: NDArray[np.floating[Any]]) -> NDArray[np.float32]:
+    def _observe(self, state: NDArray[np.floating[Any]]) -> _Floats:
         theta1, theta2, speed1, speed2 = state
         angles = [np.cos(theta1), np.sin(theta1), np.cos(theta2), np.sin(theta2)]
         return np.array([*angles, speed1, speed2], dtype=np.float32)

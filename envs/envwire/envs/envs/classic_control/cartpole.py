@@ -17,6 +17,8 @@ from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from envwire.envs._generic import Info, Options
+
     _Floats: TypeAlias = NDArray[np.float32]
     _Bools: TypeAlias = NDArray[np.bool_]
 
@@ -46,9 +48,7 @@ class CartPoleEnv(CartPolePhysics, Env["NDArray[np.float32]", "int | np.integer[
         self.state: NDArray[np.float64] | None = None
         self.steps_beyond_terminated: int | None = None
 
-    def step(
-        self, action: int | np.integer[Any]
-    ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+    def step(self, action: int | np.integer[Any]) -> tuple[_Floats, float, bool, bool, Info]:
         """Pushes once and moves 0.02 s on.
 
         Raises:
@@ -84,9 +84,7 @@ class CartPoleEnv(CartPolePhysics, Env["NDArray[np.float32]", "int | np.integer[
         self.steps_beyond_terminated += 1
         return -1.0 if self._sutton_barto_reward else 0.0
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[_Floats, Info]:
         """Starts near upright and at rest.
 
         Raises:
@@ -149,7 +147,7 @@ class CartPoleVectorEnv(
 
     def step(
         self, actions: NDArray[np.integer[Any]]
-    ) -> tuple[_Floats, _Floats, _Bools, _Bools, dict[str, Any]]:
+    ) -> tuple[_Floats, _Floats, _Bools, _Bools, Info]:
         """Pushes every cart once; ``actions`` is of shape (num_envs,).
 
         Raises:
@@ -185,13 +183,11 @@ class CartPoleVectorEnv(
         reward[done] = 0.0
         terminated[done] = truncated[done] = False
 
-    def _observe(self) -> NDArray[np.float32]:
+    def _observe(self) -> _Floats:
         state = cast("NDArray[np.float64]", self.state)
         return np.transpose(state).astype(np.float32)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[_Floats, Info]:
         """Starts every cart-pole near upright; the options are `CartPoleEnv`'s."""
         super().reset(seed=seed)
         self.low, self.high = reset_bounds(options, -0.05, 0.05)

@@ -13,6 +13,8 @@ from envwire.envs.envs.classic_control.mountain_car import Valley
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from envwire.envs._generic import Info
+
 
 class Continuous_MountainCarEnv(Valley["NDArray[np.float32]"]):  # noqa: N801 - the public name
     """The car with a force in [-1, 1], float32 of shape (1,).
@@ -35,7 +37,7 @@ class Continuous_MountainCarEnv(Valley["NDArray[np.float32]"]):  # noqa: N801 - 
 
     def step(
         self, action: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+    ) -> tuple[NDArray[np.float32], float, bool, bool, Info]:
         """Drives for one time step.
 
         Raises:

@@ -6,7 +6,7 @@ After Moore, "Efficient Memory-Based Learning for Robot Control" (1990).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from envwire.envs.envs.rendering import is_unrendered, render_metadata
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from envwire.envs._generic import Info, Options
+
+    _Floats: TypeAlias = NDArray[np.float32]
 
 _WHEEL_COLOR: Color = (128, 128, 128)
 _FLAG_COLOR: Color = (204, 204, 0)
@@ -46,9 +50,7 @@ class Valley(Env["NDArray[np.float32]", ActType]):
         self.observation_space = spaces.Box(low, high, dtype=np.float32)
         self.state: Any = None
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[_Floats, Info]:
         """Starts at rest near the bottom.
 
         Raises:
@@ -112,9 +114,7 @@ class MountainCarEnv(Valley["int | np.integer[Any]"]):
         self.gravity = 0.0025
         self.action_space = spaces.Discrete(3)
 
-    def step(
-        self, action: int | np.integer[Any]
-    ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+    def step(self, action: int | np.integer[Any]) -> tuple[_Floats, float, bool, bool, Info]:
         """Drives for one time step.
 
         Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from envwire.envs.envs.rendering import is_unrendered, render_metadata
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from envwire.envs._generic import Info, Options
+
+    _Floats: TypeAlias = NDArray[np.float32]
 
 _ROD_COLOR: Color = (204, 77, 77)
 _TORQUE_COLOR: Color = (77, 77, 204)
@@ -51,9 +55,7 @@ class PendulumEnv(Env["NDArray[np.float32]", "NDArray[np.float32]"]):
         self.state: NDArray[np.float64] | None = None
         self.last_u: float | None = None
 
-    def step(
-        self, action: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], np.float64, bool, bool, dict[str, Any]]:
+    def step(self, action: _Floats) -> tuple[_Floats, np.float64, bool, bool, Info]:
         """Applies the torque for 0.05 s.
 
         Raises:
@@ -72,9 +74,7 @@ class PendulumEnv(Env["NDArray[np.float32]", "NDArray[np.float32]"]):
         self.last_u = float(torque)
         return self._observe(), np.float64(-cost), False, False, {}
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[_Floats, Info]:
         """Starts anywhere, at a low speed.
 
         Raises:
@@ -89,7 +89,7 @@ class PendulumEnv(Env["NDArray[np.float32]", "NDArray[np.float32]"]):
         self.last_u = None
         return self._observe(), {}
 
-    def _observe(self) -> NDArray[np.float32]:
+    def _observe(self) -> _Floats:
         theta, speed = np.asarray(self.state).tolist()
         return np.array([np.cos(theta), np.sin(theta), speed], dtype=np.float32)
 

@@ -12,6 +12,8 @@ from envwire.envs.core import Env
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from envwire.envs._generic import Info, Options
+
 
 class BigEnv(Env[Any, Any]):
     """An action *n* returns a uint8 array of *n* elements ``i % 251``; a list returns a tuple of such arrays."""
@@ -22,14 +24,12 @@ class BigEnv(Env[Any, Any]):
     def __init__(self, render_mode: str | None = None) -> None:
         self.render_mode = render_mode
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[Any, Info]:
         """Returns an array of one byte."""
         super().reset(seed=seed, options=options)
         return _bytes(1), {}
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
         """Returns arrays."""
         if isinstance(action, list):
             counts = cast("list[int]", action)

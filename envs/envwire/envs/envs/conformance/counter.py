@@ -13,6 +13,8 @@ from envwire.envs.envs.rendering import render_metadata
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from envwire.envs._generic import Info, Options
+
 
 class CounterEnv(Env["NDArray[np.int64]", "int | np.integer[Any]"]):
     """An observation is ``[steps of the episode, sum of its actions]``, an int64 array of shape (2,).
@@ -40,8 +42,8 @@ class CounterEnv(Env["NDArray[np.int64]", "int | np.integer[Any]"]):
         return np.array([self.steps, self.sum], np.int64)
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.int64], dict[str, Any]]:
+        self, *, seed: int | None = None, options: Options = None
+    ) -> tuple[NDArray[np.int64], Info]:
         """Counts from 0 again, and draws once."""
         super().reset(seed=seed, options=options)
         self.steps, self.sum = 0, 0
@@ -49,7 +51,7 @@ class CounterEnv(Env["NDArray[np.int64]", "int | np.integer[Any]"]):
 
     def step(
         self, action: int | np.integer[Any]
-    ) -> tuple[NDArray[np.int64], float, bool, bool, dict[str, Any]]:
+    ) -> tuple[NDArray[np.int64], float, bool, bool, Info]:
         """Counts.
 
         Raises:

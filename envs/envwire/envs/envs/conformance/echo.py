@@ -6,6 +6,7 @@ import warnings
 from typing import Any, cast
 
 from envwire.envs import spaces
+from envwire.envs._generic import Info, Options
 from envwire.envs.core import Env
 
 
@@ -23,15 +24,13 @@ class EchoEnv(Env[Any, Any]):
         self.render_mode = render_mode
         self.value: Any = value
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[Any, Info]:
         """Returns ``options["observation"]``, or else 0, and the options."""
         super().reset(seed=seed, options=options)
         info: dict[str, Any] = {} if options is None else options
         return info.get("observation", 0), info
 
-    def step(self, action: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, Any, Any, Any, Info]:
         """Returns the action."""
         said = cast("dict[str, Any]", action) if isinstance(action, dict) else {}
         if "warn" in said:

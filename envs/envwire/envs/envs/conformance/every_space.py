@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from envwire.envs import spaces
+from envwire.envs._generic import Info, Options
 from envwire.envs.core import Env
 
 
@@ -39,16 +40,14 @@ class EverySpaceEnv(Env[Any, Any]):
         self.observation_space = _every_space()
         self.action_space = _every_space()
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[Any, Info]:
         """Returns a sample."""
         super().reset(seed=seed, options=options)
         if seed is not None:
             self.observation_space.seed(seed)
         return self.observation_space.sample(), {}
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
         """Returns a sample, and in the info whether the action was in the space."""
         contained = self.action_space.contains(action)
         return self.observation_space.sample(), 0.0, False, False, {"contained": contained}

@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from envwire.envs import spaces
+from envwire.envs._generic import Info, Options
 from envwire.envs.core import Env
 
 #: What an action or an option can ask `RaiseEnv` to raise.
@@ -23,9 +24,7 @@ class _FailingEnv(Env[Any, Any]):
     def __init__(self, render_mode: str | None = None) -> None:
         self.render_mode = render_mode
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[Any, Info]:
         super().reset(seed=seed, options=options)
         return 0, {}
 
@@ -41,16 +40,14 @@ class RaiseEnv(_FailingEnv):
     action_space = spaces.Text(20)
     _raise_in_close: str = ""
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[Any, Info]:
         """Raises what the options name."""
         asked = options or {}
         self._raise_in_close = asked.get("raise_in_close", "")
         _raise(asked.get("raise", ""))
         return super().reset(seed=seed)
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
         """Raises what the action names."""
         _raise(action)
         observation = object() if action == "object" else 0
@@ -80,7 +77,7 @@ class SlowEnv(_FailingEnv):
         super().__init__(render_mode)
         time.sleep(seconds)
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
         """Sleeps."""
         time.sleep(float(action))
         self._steps += 1
@@ -90,7 +87,7 @@ class SlowEnv(_FailingEnv):
 class CrashEnv(_FailingEnv):
     """``Conformance/Crash-v0``: the action 1 prints "leaving" and ends the process with status 7."""
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
         """Ends the process, or does nothing."""
         if action == 1:
             print("leaving", file=sys.stderr, flush=True)

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from typing import Any, NamedTuple
 
 from envwire.envs import spaces
+from envwire.envs._generic import Info, Options
 from envwire.envs.core import Env, Wrapper
 
 
@@ -57,15 +58,13 @@ class OddEnv(Env[Pair, Any]):
             waits = [sys.executable, "-c", "import sys; sys.stdin.read()"]
             self._process = subprocess.Popen(waits, stdin=subprocess.PIPE)  # noqa: S603 - our own interpreter
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Pair, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[Pair, Info]:
         """Counts from 0 again."""
         super().reset(seed=seed, options=options)
         self._steps = 0
         return Pair(self._steps, "odd"), OrderedDict(first=1, second=2)
 
-    def step(self, action: Any) -> tuple[Pair, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Pair, float, bool, bool, Info]:
         """Counts."""
         del action
         self._steps += 1

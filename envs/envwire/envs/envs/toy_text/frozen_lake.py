@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from envwire.envs._generic import Info, Options
+
     #: (probability, next state, reward, terminated).
     Transition: TypeAlias = tuple[float, int, float, bool]
 
@@ -130,7 +132,7 @@ class FrozenLakeEnv(Env["int | np.integer[Any]", "int | np.integer[Any]"]):
         tile: bytes = self.desc[divmod(state, self.ncol)].item()
         return tile
 
-    def step(self, action: int | np.integer[Any]) -> tuple[int, float, bool, bool, dict[str, Any]]:
+    def step(self, action: int | np.integer[Any]) -> tuple[int, float, bool, bool, Info]:
         """Moves one square, perhaps.
 
         Raises:
@@ -144,9 +146,7 @@ class FrozenLakeEnv(Env["int | np.integer[Any]", "int | np.integer[Any]"]):
         self.lastaction = int(action)
         return self.s, reward, terminated, False, {"prob": probability}
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[int, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[int, Info]:
         """Goes to the start (one of them, if there are several)."""
         super().reset(seed=seed, options=options)
         self.s = categorical_sample(self.initial_state_distrib.tolist(), self.np_random)

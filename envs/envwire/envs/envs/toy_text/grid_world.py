@@ -14,6 +14,8 @@ from envwire.envs.envs.rendering import is_unrendered, render_metadata
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from envwire.envs._generic import Info, Options
+
     Observation: TypeAlias = dict[str, NDArray[np.int64]]
 
 #: (right, up) of each action.
@@ -54,17 +56,15 @@ class GridWorldEnv(Env["Observation", "int | np.integer[Any]"]):
         self.target: NDArray[np.int64] | None = None
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observation, dict[str, Any]]:
+        self, *, seed: int | None = None, options: Options = None
+    ) -> tuple[Observation, Info]:
         """Puts the agent and the target on two squares at random."""
         super().reset(seed=seed, options=options)
         squares = self.np_random.choice(self.size**2, size=2, replace=False)
         self.agent, self.target = (np.array(divmod(int(each), self.size)) for each in squares)
         return self._observe()
 
-    def step(
-        self, action: int | np.integer[Any]
-    ) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: int | np.integer[Any]) -> tuple[Observation, float, bool, bool, Info]:
         """Moves one square.
 
         Raises:
@@ -79,7 +79,7 @@ class GridWorldEnv(Env["Observation", "int | np.integer[Any]"]):
         terminated = info["distance"] == 0
         return observation, float(terminated), terminated, False, info
 
-    def _observe(self) -> tuple[Observation, dict[str, Any]]:
+    def _observe(self) -> tuple[Observation, Info]:
         agent, target = np.array(self.agent), np.array(self.target)
         distance = int(np.abs(agent - target).sum())
         return {"agent": agent, "target": target}, {"distance": distance}

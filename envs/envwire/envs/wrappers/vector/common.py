@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from envwire.envs import logger
-from envwire.envs._generic import ActType, ObsType
+from envwire.envs._generic import ActType, Info, ObsType, Options
 from envwire.envs.vector.reset_arguments import read_reset_mask
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv, VectorWrapper
 
@@ -54,9 +54,7 @@ class RecordEpisodeStatistics(VectorWrapper[ObsType, ActType, ObsType, ActType, 
         self.return_queue: deque[float] = deque(maxlen=buffer_length)
         self.length_queue: deque[int] = deque(maxlen=buffer_length)
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[ObsType, Info]:
         """Resets environments and statistics, of all or of those in ``options["reset_mask"]``."""
         mask = read_reset_mask(options, self.num_envs)  # before the environment takes it out
         result = self.env.reset(seed=seed, options=options)
@@ -69,7 +67,7 @@ class RecordEpisodeStatistics(VectorWrapper[ObsType, ActType, ObsType, ActType, 
         self.episode_returns[mask] = 0.0
         self.episode_lengths[mask] = 0
 
-    def step(self, actions: ActType) -> tuple[ObsType, Array, Array, Array, dict[str, Any]]:
+    def step(self, actions: ActType) -> tuple[ObsType, Array, Array, Array, Info]:
         """Steps, and adds the statistics where an episode ends."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
         if self._same_step:

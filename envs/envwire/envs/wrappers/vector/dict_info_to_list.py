@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from envwire.envs._generic import ActType, ArrayType, ObsType
+from envwire.envs._generic import ActType, ArrayType, ObsType, Options
 from envwire.envs.type_guards import is_dict
 from envwire.envs.utils.reporting import require
 from envwire.envs.vector.vector_env import VectorWrapper
@@ -21,9 +21,7 @@ class DictInfoToList(VectorWrapper[ObsType, ActType, ObsType, ActType, ArrayType
     The list replaces the dict that `VectorEnv` promises, so only agents that expect it can use it.
     """
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, Any]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[ObsType, Any]:
         """Resets the wrapped environments; the info is a list."""
         observations, infos = self.env.reset(seed=seed, options=options)
         return observations, info_list(infos, self.num_envs)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from envwire.envs import logger
-from envwire.envs._generic import ActType, ArrayType
+from envwire.envs._generic import ActType, ArrayType, Info, Options
 from envwire.envs.spaces import Box
 from envwire.envs.spaces.batches.spaces import batch_space
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
@@ -56,9 +56,7 @@ class NormalizeObservation(
         self.epsilon = epsilon
         self.update_running_mean = True
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Array, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[Array, Info]:
         """Resets every sub-environment.
 
         Raises:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from envwire.envs._generic import ActType, ObsType
+from envwire.envs._generic import ActType, Info, ObsType, Options
 from envwire.envs.error import InvalidBound
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv, VectorWrapper
@@ -58,15 +58,13 @@ class NormalizeReward(
         mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         self._same_step = mode is AutoresetMode.SAME_STEP
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[ObsType, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Options = None) -> tuple[ObsType, Info]:
         """Resets the environments and the discounted returns."""
         self.accumulated_reward[:] = 0
         self._ended[:] = False
         return self.env.reset(seed=seed, options=options)
 
-    def step(self, actions: ActType) -> tuple[ObsType, Array, Array, Array, dict[str, Any]]:
+    def step(self, actions: ActType) -> tuple[ObsType, Array, Array, Array, Info]:
         """Steps, and normalises the rewards."""
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
         # Where the step before ended an episode, this one was its reset and has no reward.
