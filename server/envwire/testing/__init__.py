@@ -17,10 +17,9 @@ Each class is a list of checks with plain assertions; nothing here needs pytest.
 from __future__ import annotations
 
 from envwire.server.inprocess import InProcessTransport
+from envwire.testing.comparing import identical, rollout
 from envwire.testing.environment_compliance import EnvironmentCompliance
-from envwire.testing.equality import identical
 from envwire.testing.faulty_transport import Fault, FaultyTransport
-from envwire.testing.rollouts import rollout
 from envwire.testing.server_compliance import ServerCompliance
 
 __all__ = [

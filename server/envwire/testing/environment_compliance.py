@@ -18,8 +18,7 @@ from envwire import envs
 from envwire.client import RemoteEnv
 from envwire.envs.type_guards import is_array
 from envwire.server.inprocess import InProcessTransport
-from envwire.testing.equality import identical
-from envwire.testing.rollouts import rollout
+from envwire.testing.comparing import identical, rollout
 
 
 class EnvironmentCompliance:

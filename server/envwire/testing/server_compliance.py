@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 from envwire.client import Credentials, RemoteEnv, RemoteError, Transport
 from envwire.client._transports.by_name import open_transport
 from envwire.codec import Reason, decode_fault, envwire_family
-from envwire.testing.equality import identical
-from envwire.testing.rollouts import rollout
+from envwire.testing.comparing import identical, rollout
 from envwire.v1 import environment_pb2 as pb
 
 _SECONDS = 30.0

@@ -13,8 +13,7 @@ import numpy as np
 
 from envwire.server.cli._author.subject import SkippedError, Subject
 from envwire.server.cli._drive.measuring import median_step
-from envwire.testing.equality import identical
-from envwire.testing.rollouts import rollout
+from envwire.testing.comparing import identical, rollout
 
 _STEPS = 100
 _SEED = 7

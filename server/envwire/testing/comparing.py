@@ -1,4 +1,4 @@
-"""Strict equality of values, including types, dtypes and shapes."""
+"""Rollouts with seeded actions, and strict equality of their values, for comparing environments step by step."""
 
 from __future__ import annotations
 
@@ -10,6 +10,17 @@ import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+def rollout(env: Any, steps: int, seed: int) -> list[Any]:
+    """Returns all results of an environment: of the first reset, and of each step and reset after it."""
+    env.action_space.seed(seed)
+    seen: list[Any] = [env.reset(seed=seed)]
+    for _ in range(steps):
+        seen.append(env.step(env.action_space.sample()))
+        if seen[-1][2] or seen[-1][3]:
+            seen.append(env.reset())
+    return seen
 
 
 def identical(left: Any, right: Any) -> bool:
