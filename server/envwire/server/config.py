@@ -13,9 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from envwire.server._settings.group_tables import check_group, own_defaults
 from envwire.server._settings.listening import Listening, check_listening
-from envwire.server._settings.setting import check_all, settings_of
+from envwire.server._settings.setting import check_all, check_group, own_defaults, settings_of
 from envwire.server._settings.themes import hosting, limits, operations, safety
 from envwire.server._settings.warm_items import check_warm
 

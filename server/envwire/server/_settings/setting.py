@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass
 from enum import Enum
@@ -16,6 +17,7 @@ PREFIX = "ENVWIRE_"
 #: Key of a setting's `About` in the metadata of its field.
 ABOUT = "about"
 
+_GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _T = TypeVar("_T")
 
 
@@ -136,3 +138,31 @@ def check_known(names: Iterable[str], settings: Iterable[str]) -> None:
             near = difflib.get_close_matches(name.replace("-", "_"), known, n=1)
             hint = f"did you mean {near[0]}?" if near else "`envwire serve --help` lists them"
             raise ValueError(f"unknown setting {name!r}; {hint}")
+
+
+def own_defaults(settings: Mapping[str, Setting]) -> dict[str, Any]:
+    """Returns the defaults of the settings that a group does not inherit from its server."""
+    return {
+        name: setting.default
+        for name, setting in settings.items()
+        if setting.about.per_group is PerGroup.OWN
+    }
+
+
+def check_group(name: str, table: Iterable[str], settings: Mapping[str, Setting]) -> None:
+    """Checks a group's name and the names of its settings.
+
+    Raises:
+        ValueError: The group has an invalid name, no environments, or a setting that is unknown or only the server's.
+    """
+    if not _GROUP.fullmatch(name):
+        raise ValueError("a group's name is 1 to 64 letters, digits, - and _")
+    check_known(table, settings)
+    possible = [key for key, each in settings.items() if each.about.per_group is not PerGroup.NO]
+    for key in table:
+        if key not in possible:
+            raise ValueError(
+                f"{key} is a setting of the whole server; a group can have {', '.join(possible)}"
+            )
+    if "environments" not in table:
+        raise ValueError("name its environments: environments = ['CartPole-v1']")
