@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import typer
@@ -25,25 +24,17 @@ def check(
 
     Example: envwire check Lab-v0 --import lab.py
     """
-    from rich.progress import Progress
-
     from envwire.server.cli._author.checks import CHECKS, findings
     from envwire.server.cli._author.subject import Subject
     from envwire.server.cli._drive.arguments import keyword_arguments
     from envwire.server.cli._failures import fail
+    from envwire.server.cli._progress import tracked
     from envwire.server.server import ServerError
 
-    found: list[Finding] = []
     try:
         kwargs = keyword_arguments(kwarg or ())
-        with (
-            Subject(env_id, target, imports or (), kwargs) as subject,
-            Progress(transient=True, disable=not sys.stdout.isatty()) as progress,
-        ):
-            bar = progress.add_task(f"checking {env_id}", total=len(CHECKS))
-            for finding in findings(subject):
-                found.append(finding)
-                progress.advance(bar)
+        with Subject(env_id, target, imports or (), kwargs) as subject:
+            found = list(tracked(findings(subject), f"checking {env_id}", len(CHECKS)))
     except ServerError as error:
         stop("check", error)
     except Exception as error:

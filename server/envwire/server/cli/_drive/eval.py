@@ -11,18 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from envwire.server._words import counted
-from envwire.server.cli._parameters import (
-    EnvId,
-    Kwargs,
-    Library,
-    MaxSteps,
-    Target,
-    TransportName,
-    Wrappers,
-    check_directory,
-    check_output,
-    checked,
-)
+from envwire.server.cli import _parameters as shared
 
 if TYPE_CHECKING:
     from envwire.server.cli._drive.evaluation import Plan, Result
@@ -34,12 +23,12 @@ def _check_plot(path: Path) -> None:
     """Checks before the episodes are played that their plot can be made."""
     if importlib.util.find_spec("matplotlib") is None:
         raise OSError("matplotlib is not installed; --plot needs: pip install matplotlib")
-    check_directory(path)
+    shared.check_directory(path)
 
 
 def evaluate_policy(
-    target: Target,
-    env_id: EnvId,
+    target: shared.Target,
+    env_id: shared.EnvId,
     policy: Annotated[
         str,
         typer.Option(
@@ -55,20 +44,23 @@ def evaluate_policy(
     as_json: Annotated[
         Path | None,
         typer.Option(
-            "--json", help="File for all results; - prints them alone.", callback=check_output
+            "--json",
+            help="File for all results; - prints them alone.",
+            callback=shared.check_output,
         ),
     ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(
-            help="PNG of the returns to write (needs matplotlib).", callback=checked(_check_plot)
+            help="PNG of the returns to write (needs matplotlib).",
+            callback=shared.checked(_check_plot),
         ),
     ] = None,
-    max_steps: MaxSteps = 10_000,
-    transport: TransportName = "direct",
-    kwarg: Kwargs = None,
-    wrapper: Wrappers = None,
-    library: Library = "",
+    max_steps: shared.MaxSteps = 10_000,
+    transport: shared.TransportName = "direct",
+    kwarg: shared.Kwargs = None,
+    wrapper: shared.Wrappers = None,
+    library: shared.Library = "",
 ) -> None:
     """Play episodes of ENV_ID at TARGET with a policy, and show its mean return with a confidence interval.
 

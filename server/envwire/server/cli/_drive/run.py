@@ -8,18 +8,7 @@ from typing import Annotated
 
 import typer
 
-from envwire.server.cli._parameters import (
-    IN_PROCESS,
-    EnvId,
-    Imports,
-    Kwargs,
-    Library,
-    MaxSteps,
-    TargetOrHere,
-    TransportName,
-    Wrappers,
-    check_output,
-)
+from envwire.server.cli import _parameters as shared
 
 
 class Render(str, Enum):
@@ -43,23 +32,25 @@ _Policy = Annotated[
 _Rendering = Annotated[
     Render | None, typer.Option(help="Show the first episode: as text, or as a GIF.")
 ]
-_Output = Annotated[Path, typer.Option(help="Where --render gif writes.", callback=check_output)]
+_Output = Annotated[
+    Path, typer.Option(help="Where --render gif writes.", callback=shared.check_output)
+]
 
 
 def run(
-    target: TargetOrHere,
-    env_id: EnvId,
+    target: shared.TargetOrHere,
+    env_id: shared.EnvId,
     episodes: _Episodes = 10,
     seed: _Seed = 0,
     policy: _Policy = "random",
-    transport: TransportName = "direct",
+    transport: shared.TransportName = "direct",
     render: _Rendering = None,
     output: _Output = Path("episode.gif"),
-    max_steps: MaxSteps = 10_000,
-    kwarg: Kwargs = None,
-    wrapper: Wrappers = None,
-    library: Library = "",
-    imports: Imports = None,
+    max_steps: shared.MaxSteps = 10_000,
+    kwarg: shared.Kwargs = None,
+    wrapper: shared.Wrappers = None,
+    library: shared.Library = "",
+    imports: shared.Imports = None,
 ) -> None:
     """Run a policy, the random one or a function, on ENV_ID at TARGET and show the returns.
 
@@ -75,7 +66,7 @@ def run(
     try:
         options = making(kwarg, wrapper, library, transport)
         options["transport"] = transport_of(target, env_id, imports or (), options)
-        here = target == IN_PROCESS
+        here = target == shared.IN_PROCESS
         mode = _MODES[render] if render else None
         env = RemoteEnv(None if here else target, env_id, render_mode=mode, **options)
         try:

@@ -15,7 +15,7 @@ from envwire.server._recording.episode import Episode
 from envwire.server._recording.episodes import episodes
 from envwire.server._recording.reader import RecordedSession
 from envwire.server._words import counted
-from envwire.server.cli._recordings.progress import tracked
+from envwire.server.cli._progress import tracked
 
 _COLUMNS = (
     *("recording", "member", "episode", "step", "time", "seed", "action", "reward"),

@@ -13,7 +13,7 @@ from envwire.server._recording.episode import Episode
 from envwire.server._recording.episodes import episodes
 from envwire.server._recording.reader import RecordedSession, RecordingError
 from envwire.server._words import counted
-from envwire.server.cli._recordings.progress import tracked
+from envwire.server.cli._progress import tracked
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import spaces_pb2
 

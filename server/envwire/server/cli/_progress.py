@@ -1,4 +1,4 @@
-"""The progress bar of exports, which only terminals show."""
+"""The progress bar of exports and checks, which only terminals show."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TypeVar
 _T = TypeVar("_T")
 
 
-def tracked(items: Iterable[_T], what: str) -> Iterable[_T]:
+def tracked(items: Iterable[_T], what: str, total: int | None = None) -> Iterable[_T]:
     """Yields items, with a progress bar that is gone in the end; `what` is its title."""
     from rich.progress import track
 
-    return track(items, what, transient=True, disable=not sys.stdout.isatty())
+    return track(items, what, total, transient=True, disable=not sys.stdout.isatty())
