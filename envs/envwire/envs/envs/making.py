@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from envwire.envs import error, logger
 from envwire.envs.core import Env
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     AnyEnv: TypeAlias = Env
-    WrapperClass: TypeAlias = Callable[..., AnyEnv]
+    Creator: TypeAlias = Callable[..., AnyEnv]
 
 #: Arguments that `make` once had, and what does their work now.
 _REMOVED = {
@@ -64,7 +64,7 @@ def make(
 
 
 def apply_wrapper(
-    env: AnyEnv, wrapper: WrapperSpec, resolve: Callable[[str], WrapperClass] | None = None
+    env: AnyEnv, wrapper: WrapperSpec, resolve: Callable[[str], Creator] | None = None
 ) -> AnyEnv:
     """Wraps ``env`` as ``wrapper`` says.
 
@@ -99,7 +99,7 @@ def _merge(spec_kwargs: dict[str, Any], kwargs: dict[str, Any]) -> dict[str, Any
 
 
 def _plan_rendering(
-    creator: Callable[..., Any], kwargs: dict[str, Any]
+    creator: Creator, kwargs: dict[str, Any]
 ) -> tuple[dict[str, Any], Callable[[AnyEnv], AnyEnv]]:
     """Chooses the environment's render mode and the wrapper that makes the wanted one from it."""
     wanted, modes = kwargs.get("render_mode"), _render_modes(creator)
@@ -116,7 +116,7 @@ def _plan_rendering(
     return kwargs, _unchanged
 
 
-def _render_modes(creator: Callable[..., Any]) -> Collection[str] | None:
+def _render_modes(creator: Creator) -> Collection[str] | None:
     """The render modes that an entry point declares; ``None`` if they are unknown."""
     metadata = getattr(creator, "metadata", _UNDECLARED)
     if metadata is _UNDECLARED or isinstance(metadata, property):
@@ -147,9 +147,7 @@ def _add_render_collection(env: AnyEnv) -> AnyEnv:
     return RenderCollection(env)
 
 
-def _construct(
-    spec: EnvSpec, creator: Callable[..., Any], kwargs: dict[str, Any], human: bool
-) -> AnyEnv:
+def _construct(spec: EnvSpec, creator: Creator, kwargs: dict[str, Any], human: bool) -> AnyEnv:
     try:
         env = creator(**kwargs)
     except TypeError as exc:
@@ -158,16 +156,12 @@ def _construct(
                 f"{spec.id} cannot be shown to a human: its constructor takes no render_mode ({exc})"
             ) from exc
         raise type(exc)(f"{exc}, while making {spec.id} with {', '.join(kwargs)}") from exc
-    if not _is_env(env):
+    if not isinstance(env, Env):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(
             f"The entry point of {spec.id} must return an envwire.envs.Env, got {type(env)}; "
             "an environment of another library needs an adapter"
         )
     return env
-
-
-def _is_env(value: object) -> TypeGuard[Env]:
-    return isinstance(value, Env)
 
 
 def _record(env: AnyEnv, spec: EnvSpec, kwargs: dict[str, Any]) -> None:

@@ -22,6 +22,11 @@ _SEED_LIMIT = np.iinfo(np.int32).max
 class CompositeSpace(Space[T_co]):
     """A space with other spaces inside, each with a generator of its own."""
 
+    @property
+    def is_np_flattenable(self) -> bool:
+        """False unless a class knows better: the number of elements inside may vary."""
+        return False
+
     def _seed_parts(self, parts: Sequence[Space[Any]], seed: object) -> tuple[Any, ...]:
         """Seeds the inner spaces from None, from an int, or from a tuple or list of seeds.
 

@@ -10,6 +10,7 @@ from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.composite import CompositeSpace, Seed
 from envwire.envs.spaces.space import Space
 from envwire.envs.type_guards import is_dict, is_mapping, is_sequence
+from envwire.envs.utils.reporting import require
 
 if TYPE_CHECKING:
     import numpy as np
@@ -105,10 +106,10 @@ class Dict(CompositeSpace[dict[Any, Any]], Mapping[Any, Space[Any]]):
         kind, chosen = masks.choose(mask, probability)
         if chosen is None:
             return {key: space.sample() for key, space in self.spaces.items()}
-        masks.require(
+        require(
             isinstance(chosen, dict), f"The {kind} must be a dict, got {type(chosen).__name__}."
         )
-        masks.require(
+        require(
             chosen.keys() == self.spaces.keys(),
             f"The {kind} must have the keys {list(self.spaces)}, got {list(chosen)}.",
         )

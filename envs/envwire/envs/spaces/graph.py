@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from envwire.envs.spaces.batches.spaces import (
 )
 from envwire.envs.spaces.composite import CompositeSpace, Seed
 from envwire.envs.type_guards import is_array
+from envwire.envs.utils.reporting import require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -78,11 +79,6 @@ class Graph(CompositeSpace[GraphInstance]):
         self.batch_edge_space = None if edge_space is None else batch_space(edge_space, 1)
         super().__init__(None, None, seed)
 
-    @property
-    def is_np_flattenable(self) -> Literal[False]:
-        """Always false: the numbers of nodes and edges vary."""
-        return False
-
     def seed(self, seed: Seed | None = None) -> tuple[Any, ...]:
         """Seeds this space, which draws the links, and those of nodes and edges.
 
@@ -118,7 +114,7 @@ class Graph(CompositeSpace[GraphInstance]):
         Raises:
             ValueError, AssertionError: See `Space.sample`.
         """
-        masks.require(num_nodes > 0, f"A graph needs at least one node, got num_nodes={num_nodes}.")
+        require(num_nodes > 0, f"A graph needs at least one node, got num_nodes={num_nodes}.")
         kind, chosen = masks.choose(mask, probability)
         node_mask, edge_mask = (None, None) if chosen is None else chosen
         if num_edges is None:
@@ -135,7 +131,7 @@ class Graph(CompositeSpace[GraphInstance]):
         return GraphInstance(nodes, edges, links)
 
     def _check_num_edges(self, num_edges: int) -> None:
-        masks.require(num_edges >= 0, f"num_edges must not be negative, got {num_edges}.")
+        require(num_edges >= 0, f"num_edges must not be negative, got {num_edges}.")
         if self.edge_space is None:
             logger.warn(f"num_edges={num_edges} has no effect: the graphs of {self} have no edges.")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from envwire.envs.spaces.batches.spaces import (
 from envwire.envs.spaces.composite import CompositeSpace, Seed
 from envwire.envs.spaces.space import Space
 from envwire.envs.type_guards import is_array, is_integer, is_tuple
+from envwire.envs.utils.reporting import require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,11 +70,6 @@ class Sequence(CompositeSpace[Any]):
         if stack:
             self.stacked_feature_space = batch_space(space, 1)
         super().__init__(None, None, seed)
-
-    @property
-    def is_np_flattenable(self) -> Literal[False]:
-        """Always false: the length varies."""
-        return False
 
     def seed(self, seed: Seed | None = None) -> tuple[Any, Any]:
         """Seeds this space, which draws the length, and the space of the items.
@@ -126,7 +122,7 @@ class Sequence(CompositeSpace[Any]):
         if length_mask is None:
             return self.np_random.geometric(_END)
         if is_integer(length_mask):
-            masks.require(
+            require(
                 length_mask >= 0,
                 f"The length of the {mask_type} must not be negative: {length_mask}.",
             )
@@ -136,7 +132,7 @@ class Sequence(CompositeSpace[Any]):
                 f"The length of the {mask_type} must be an integer or an array of integers, "
                 f"got {length_mask!r} of type {type(length_mask).__name__}."
             )
-        masks.require(
+        require(
             length_mask.ndim == 1
             and np.issubdtype(length_mask.dtype, np.integer)
             and np.all(length_mask >= 0),

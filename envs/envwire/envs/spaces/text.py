@@ -9,6 +9,7 @@ import numpy as np
 from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.space import MaskNDArray, Space
 from envwire.envs.type_guards import is_integer
+from envwire.envs.utils.reporting import require
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -146,11 +147,11 @@ class Text(Space[str]):
         return length, chances / (np.sum(chances) or 1)
 
     def _check_length(self, length: Any) -> None:
-        masks.require(
+        require(
             is_integer(length),
             f"The length of a Text sample must be an integer, got {length!r}.",
         )
-        masks.require(
+        require(
             self.min_length <= length <= self.max_length,
             f"The length of a Text sample must be between {self.min_length} and "
             f"{self.max_length}, got {length}.",

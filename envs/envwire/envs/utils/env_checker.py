@@ -14,6 +14,7 @@ import numpy as np
 
 from envwire.envs import error, logger, spaces
 from envwire.envs.core import Env
+from envwire.envs.spaces.flat.spaces import parts_of
 from envwire.envs.utils.data_equivalence import data_equivalence
 from envwire.envs.utils.passive_env_checker import (
     data_shares_objects,
@@ -104,8 +105,7 @@ def check_space_limit(space: Space[Any], space_type: str) -> None:
     if isinstance(space, spaces.Box):
         _check_box_limit(space, space_type)
     elif isinstance(space, spaces.Tuple | spaces.Dict):
-        parts = space.spaces.values() if isinstance(space, spaces.Dict) else space.spaces
-        for part in parts:
+        for part in parts_of(space):
             check_space_limit(part, space_type)
 
 

@@ -100,8 +100,7 @@ class _Match:
     def reset(self, when: str) -> None:
         (obs_a, info_a), (obs_b, info_b) = (env.reset(seed=self.seed) for env in self.envs)
         self._compare("observation", obs_a, obs_b, when)
-        self._compare_infos(info_a, info_b, when)
-        self._compare_frames(when)
+        self._compare_infos_and_frames(info_a, info_b, when)
 
     def step(self, number: int) -> None:
         when = f"in step {number}"
@@ -109,8 +108,7 @@ class _Match:
         (*values_a, info_a), (*values_b, info_b) = (env.step(action) for env in self.envs)
         for what, a, b in zip(self.skipped, values_a, values_b, strict=False):
             self._compare(what, a, b, when)
-        self._compare_infos(info_a, info_b, when)
-        self._compare_frames(when)
+        self._compare_infos_and_frames(info_a, info_b, when)
         if any((*values_a[2:], *values_b[2:])):
             self.reset(f"resetting after step {number}")
 
@@ -118,14 +116,12 @@ class _Match:
         if not self.skipped[what]:
             self._require(what, data_equivalence(a, b), a, b, when)
 
-    def _compare_infos(self, a: _Info, b: _Info, when: str) -> None:
+    def _compare_infos_and_frames(self, a: _Info, b: _Info, when: str) -> None:
         same = _INFO_COMPARISONS[self.info_comparison](a, b)
         self._require(f"info ({self.info_comparison})", same, a, b, when)
-
-    def _compare_frames(self, when: str) -> None:
         if not self.skipped["render"]:
-            a, b = (env.render() for env in self.envs)
-            self._require("render", np.all(np.asarray(a) == np.asarray(b)), "a", "b", when)
+            frame_a, frame_b = (np.asarray(env.render()) for env in self.envs)
+            self._require("render", np.all(frame_a == frame_b), "a", "b", when)
 
     def _require(self, what: str, same: Any, a: Any, b: Any, when: str) -> None:
         if not same:

@@ -46,16 +46,10 @@ def _leaves(space: Any, path: str) -> Iterator[tuple[str, Any]]:
     if not isinstance(space, spaces.Tuple | spaces.Dict):
         yield path, space
         return
-    pairs = _children(space)
-    require(pairs, f"{path} is an empty {type(space).__name__}: it has nothing to choose")
-    for key, child in pairs:
+    children = space.spaces if isinstance(space, spaces.Dict) else dict(enumerate(space.spaces))
+    require(children, f"{path} is an empty {type(space).__name__}: it has nothing to choose")
+    for key, child in children.items():
         yield from _leaves(child, f"{path}[{key!r}]")
-
-
-def _children(space: spaces.Tuple | spaces.Dict) -> list[tuple[Any, Any]]:
-    if isinstance(space, spaces.Dict):
-        return list(space.spaces.items())
-    return list(enumerate(space.spaces))
 
 
 @singledispatch

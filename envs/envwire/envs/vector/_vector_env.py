@@ -107,9 +107,7 @@ class VectorEnv(PartialGeneric, Seeded, Generic[ObsType, ActType, ArrayType]):
         """The vector environment beneath every wrapper."""
         return self
 
-    def _add_info(
-        self, vector_infos: dict[str, Any], env_info: dict[str, Any], env_num: int
-    ) -> dict[str, Any]:
+    def _add_info(self, vector_infos: Info, env_info: Info, env_num: int) -> Info:
         """Puts the info of sub-environment ``env_num`` into the columns of ``vector_infos``."""
         return add_info(vector_infos, env_info, env_num, self.num_envs)
 

@@ -9,13 +9,13 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from envwire.envs._generic import Info
+
 #: Python types that get a column of their own dtype; numpy's numbers do too.
 _NUMBERS = (bool, int, float)
 
 
-def add_info(
-    vector_infos: dict[str, Any], env_info: dict[str, Any], env_num: int, num_envs: int
-) -> dict[str, Any]:
+def add_info(vector_infos: Info, env_info: Info, env_num: int, num_envs: int) -> Info:
     """Puts the info of one sub-environment into the columns of ``vector_infos``.
 
     Beside each ``key`` there is ``_key``, a bool array of shape (num_envs,) that says which
@@ -28,9 +28,8 @@ def add_info(
     """
     for key, value in env_info.items():
         mask = f"_{key}"
-        masks = vector_infos.get(
-            mask
-        )  # raises the AttributeError of Gymnasium for a dict where an array is
+        # Raises the AttributeError of Gymnasium for a dict where an array is.
+        masks = vector_infos.get(mask)
         if isinstance(value, dict) and key != "final_obs":
             nested: dict[str, Any] = vector_infos.get(key, {})
             own = cast("dict[str, Any]", value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,19 +19,17 @@ if TYPE_CHECKING:
     Frame = NDArray[np.uint8]
 
 
-class Display(Protocol):
-    """Something that shows one frame after another, uint8 of shape (height, width, 3)."""
+class Display:
+    """Something that shows one frame after another, uint8 of shape (height, width, 3); here, nothing."""
 
     def show(self, frame: Frame) -> None:
         """Replaces the last frame by this one."""
-        ...
 
     def close(self) -> None:
         """Closes the display."""
-        ...
 
 
-class TerminalDisplay:
+class TerminalDisplay(Display):
     """Draws with half blocks, two pixels to a character, in 24-bit colour.
 
     Args:
@@ -71,7 +69,7 @@ def _line(cells: list[list[int]]) -> str:
     return "".join(text) + "\x1b[0m\n"
 
 
-class WindowDisplay:
+class WindowDisplay(Display):
     """Shows frames in a window of pygame's.
 
     Raises:
@@ -101,7 +99,7 @@ class WindowDisplay:
             self._window = None
 
 
-class NullDisplay:
+class NullDisplay(Display):
     """Shows nothing: without screen and terminal, no escape codes may be written to a file or a pipe."""
 
     def __init__(self) -> None:
@@ -109,12 +107,6 @@ class NullDisplay:
             "render_mode='human' has nowhere to show: standard output is no terminal, and there is no screen with "
             "pygame. Use render_mode='rgb_array' to get the frames."
         )
-
-    def show(self, frame: Frame) -> None:
-        """Drops the frame."""
-
-    def close(self) -> None:
-        """Does nothing."""
 
 
 def default_display() -> Display:

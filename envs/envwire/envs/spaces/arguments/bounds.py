@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 Bound: TypeAlias = float | np.floating[Any] | np.integer[Any] | NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]
 
+#: The limits of one side, and where they are finite.
+Limits: TypeAlias = "tuple[NDArray[Any], NDArray[np.bool_]]"
+
 
 class Side(NamedTuple):
     """What differs between lower and upper bounds."""
@@ -70,9 +73,7 @@ def _limits(dtype: np.dtype[Any]) -> tuple[float, float]:
     return int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
 
 
-def cast_bound(
-    side: Side, bound: Bound, shape: Shape, dtype: np.dtype[Any]
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def cast_bound(side: Side, bound: Bound, shape: Shape, dtype: np.dtype[Any]) -> Limits:
     """Returns the bounds as an array of ``shape`` and ``dtype``, and where they are finite."""
     if isinstance(bound, np.ndarray):
         return _cast_array(side, bound, shape, dtype)
@@ -89,9 +90,7 @@ def _is_number(value: object) -> bool:
     return isinstance(value, numbers) and not isinstance(value, bool)
 
 
-def _cast_number(
-    side: Side, bound: Any, shape: Shape, dtype: np.dtype[Any]
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _cast_number(side: Side, bound: Any, shape: Shape, dtype: np.dtype[Any]) -> Limits:
     infinite = bool(bound == side.infinity)
     if infinite:
         bound = _stand_in(side, dtype)
@@ -100,9 +99,7 @@ def _cast_number(
     return np.full(shape, bound, dtype), np.full(shape, not infinite)
 
 
-def _cast_array(
-    side: Side, bound: NDArray[Any], shape: Shape, dtype: np.dtype[Any]
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def _cast_array(side: Side, bound: NDArray[Any], shape: Shape, dtype: np.dtype[Any]) -> Limits:
     _check_bound_array(side, bound, shape, dtype)
     infinite = np.asarray(bound == side.infinity)
     finite = np.where(infinite, np.zeros_like(bound), bound)

@@ -9,16 +9,12 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from envwire.envs.utils.reporting import require
+
 MaskKind: TypeAlias = Literal["mask", "probability"]
 
 #: The required dtype of a mask and of probabilities.
 DTYPES: dict[MaskKind, type[np.generic]] = {"mask": np.int8, "probability": np.float64}
-
-
-def require(condition: object, message: str) -> None:
-    """Raises `AssertionError` with ``message`` unless ``condition`` holds."""
-    if not condition:
-        raise AssertionError(message)
 
 
 def choose(mask: Any | None, probability: Any | None) -> tuple[MaskKind, Any | None]:

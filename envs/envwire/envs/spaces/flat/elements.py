@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from envwire.envs.spaces.arguments.masks import require
 from envwire.envs.spaces.batches.elements import iterate, stack
 from envwire.envs.spaces.box import Box
 from envwire.envs.spaces.dict import Dict
@@ -29,6 +28,7 @@ from envwire.envs.spaces.oneof import OneOf
 from envwire.envs.spaces.sequence import Sequence
 from envwire.envs.spaces.text import Text
 from envwire.envs.spaces.tuple import Tuple
+from envwire.envs.utils.reporting import require
 
 if TYPE_CHECKING:
     from envwire.envs.spaces.space import Space
