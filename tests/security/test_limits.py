@@ -13,7 +13,7 @@ from envwire.client import CapacityError, Credentials, RemoteEnv, SessionLostErr
 from envwire.codec import FaultError, Reason
 from envwire.server import Server
 from envwire.server._auth.scopes import Scope
-from envwire.server._front.makes.rate_limit import Rate
+from envwire.server._front.makes.admission import Rate
 from envwire.v1 import environment_pb2 as pb
 from tests.conftest import ROOT
 from tests.hosted_envs import Fault

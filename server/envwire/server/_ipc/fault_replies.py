@@ -20,3 +20,8 @@ def reply_too_large(length: int, limit: int) -> FaultError:
         f"the reply of {length} bytes exceeds the server's limit of {limit}; the "
         "operator raises it with --max-message-bytes",
     )
+
+
+def too_large(length: int, limit: int) -> bytes:
+    """Returns the error that replaces a reply of `length` bytes."""
+    return fault_reply(reply_too_large(length, limit)).SerializeToString()

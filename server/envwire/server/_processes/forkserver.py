@@ -15,8 +15,16 @@ from itertools import count
 from envwire.server._ipc.frames import PACKET_BYTES
 from envwire.server._ipc.orphans import inherited, spared
 from envwire.server._processes.adopted import Adopted
-from envwire.server._processes.forks import ForkError, ForkserverLostError, OnExit, PendingFork
-from envwire.server._processes.forkserver_start import Loaded, introduce, reap, start_process
+from envwire.server._processes.forkserver_start import (
+    ForkError,
+    ForkserverLostError,
+    Loaded,
+    OnExit,
+    PendingFork,
+    introduce,
+    reap,
+    start_process,
+)
 from envwire.server._processes.groups.interpreter import Interpreter
 from envwire.server.config import ServerConfig
 

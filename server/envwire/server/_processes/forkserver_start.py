@@ -1,4 +1,4 @@
-"""Starts the fork server's process and reads the list of its environments."""
+"""The fork server's process: its start, the list of its environments, and the forks that it is asked for."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import contextlib
 import json
 import socket
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from envwire.server._ipc.child_program import wait_or_kill
@@ -21,9 +22,20 @@ _START_SECONDS = 300.0
 #: Seconds for the process to exit.
 _LEAVE_SECONDS = 10.0
 
+#: Called with a session process's exit status, negative for the signal that killed it.
+OnExit = Callable[[int], None]
+
 
 class ForkserverError(Exception):
     """The fork server could not load its environments, or cannot fork."""
+
+
+class ForkError(ForkserverError):
+    """The system is temporarily out of processes, memory or files."""
+
+
+class ForkserverLostError(ForkserverError):
+    """The fork server died, or was killed because it did not answer; the next fork starts a new one."""
 
 
 @dataclass
@@ -52,6 +64,33 @@ class Loaded:
     def update(self, other: Loaded) -> None:
         """Takes over the contents of another fork server's."""
         vars(self).update(vars(other))
+
+
+@dataclass(eq=False)
+class PendingFork:
+    """A fork that the fork server was asked for and has not answered yet.
+
+    Attributes:
+        on_exit: Called with the process's exit status.
+        overdue: Timer that gives up the fork server.
+        pid: Future of the process id.
+    """
+
+    on_exit: OnExit
+    overdue: asyncio.TimerHandle
+
+    def __post_init__(self) -> None:
+        self.pid: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    def settle(self, outcome: int | ForkserverError) -> None:
+        """Completes the fork with its process id, or with the error that its caller gets."""
+        self.overdue.cancel()
+        if self.pid.done():  # the caller no longer waits
+            return
+        if isinstance(outcome, int):
+            self.pid.set_result(outcome)
+        else:
+            self.pid.set_exception(outcome)
 
 
 def start_process(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from envwire.server._processes.forks import ForkserverLostError
+from envwire.server._processes.forkserver_start import ForkserverLostError
 from envwire.server._processes.process import Fork, Process
 from envwire.server.config import ServerConfig
 

@@ -17,8 +17,8 @@ from envwire.server._ipc.frames import ADMIT, FORK, PACKET_BYTES, MemoryUse
 from envwire.server._ipc.orphans import kill
 from envwire.server._logs.fields import extra, of_sessions
 from envwire.server._processes.endpoints import FrontEndpoints, open_endpoints
-from envwire.server._processes.forks import ForkError, OnExit
 from envwire.server._processes.forkserver import ForkserverLink
+from envwire.server._processes.forkserver_start import ForkError, OnExit
 from envwire.server._processes.link import Link
 from envwire.server._processes.output_log import OutputLog
 from envwire.server._processes.session_link import LinkLostError, Listener, SessionLink

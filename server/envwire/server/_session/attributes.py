@@ -18,8 +18,7 @@ from envwire.codec import (
 )
 from envwire.server._hosting.np_random import mirror
 from envwire.server._hosting.vector.vector_hosts import MembersHost
-from envwire.server._session.answer import Answer
-from envwire.server._session.hosted_env import HostedEnv
+from envwire.server._session.hosted_env import Answer, HostedEnv
 from envwire.server._session.values import read
 from envwire.v1 import environment_pb2 as pb
 

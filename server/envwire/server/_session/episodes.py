@@ -17,8 +17,7 @@ from envwire.codec import (
 from envwire.codec.steps.messages import truth, write_step
 from envwire.server._hosting.np_random import mirror, restore
 from envwire.server._hosting.vector.vector_hosts import RESET_MASK, is_vector
-from envwire.server._session.answer import Answer
-from envwire.server._session.hosted_env import HostedEnv, reason_of
+from envwire.server._session.hosted_env import Answer, HostedEnv, reason_of
 from envwire.server._session.states import Event
 from envwire.server._session.values import check_info, read, write, write_info
 from envwire.v1 import environment_pb2 as pb

@@ -1,9 +1,9 @@
-"""A hosted environment and its library's classes; its exceptions become faults."""
+"""A hosted environment and its library's classes, whose exceptions become faults, and the answers to its requests."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from envwire.codec import Family, FaultError, Reason, fault_from_exception
@@ -12,6 +12,23 @@ from envwire.server._hosting.vector.member_starts import MemberStarts
 from envwire.server._hosting.vector.vector_hosts import MembersHost
 from envwire.server._session.snapshots import Snapshots
 from envwire.v1 import environment_pb2
+from envwire.wire.frames import Attachments
+
+
+@dataclass
+class Answer:
+    """An answer under construction.
+
+    Attributes:
+        attachments: Receives large arrays, which are sent beside the message; None to write them into it.
+        message: The message.
+    """
+
+    attachments: Attachments | None
+    message: environment_pb2.InteractResponse = field(
+        default_factory=environment_pb2.InteractResponse
+    )
+
 
 _T = TypeVar("_T")
 

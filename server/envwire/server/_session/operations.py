@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from envwire.server._session.answer import Answer
 from envwire.server._session.attributes import call_method, get_attribute, set_attribute
 from envwire.server._session.episodes import render, reset
-from envwire.server._session.hosted_env import HostedEnv
+from envwire.server._session.hosted_env import Answer, HostedEnv
 from envwire.server._session.states import Event
 from envwire.v1 import environment_pb2 as pb
 

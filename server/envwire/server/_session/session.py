@@ -30,7 +30,6 @@ from envwire.server._hosting.vector.vector_hosts import is_vector
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.scoreboard_row import Row
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
-from envwire.server._session.answer import Answer
 from envwire.server._session.chunks import read_chunk, take_chunk
 from envwire.server._session.counting.step_notes import StepNotes
 from envwire.server._session.episodes import (
@@ -40,7 +39,7 @@ from envwire.server._session.episodes import (
     step_event,
     step_fault,
 )
-from envwire.server._session.hosted_env import HostedEnv
+from envwire.server._session.hosted_env import Answer, HostedEnv
 from envwire.server._session.operations import OPERATIONS
 from envwire.server._session.replay import Replaying
 from envwire.server._session.states import TRANSITIONS, Event, State

@@ -8,15 +8,19 @@ random number generator. States never leave the server: the client gets a number
 from __future__ import annotations
 
 import copy
+import gc
 import inspect
+import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, cast
+
+import numpy as np
 
 from envwire.codec import FaultError, Reason, fault_from_exception
 from envwire.server._hosting.np_random import generator_state, restore_generator
-from envwire.server._session.object_size import size_of
 
 #: Pairs of method names, in the order in which they are tried; outer layers come first.
 PROTOCOLS = (
@@ -188,3 +192,34 @@ def _give_back(layer: Any, held: dict[str, Any], native: Native) -> None:
     for name in attributes.keys() - held.keys() - {"env"}:
         del attributes[name]
     attributes.update(copy.deepcopy(held, _shared(layer, native)))
+
+
+#: Types whose instances belong to the program and refer to all of it.
+_OF_THE_PROGRAM = (type, ModuleType, FunctionType, BuiltinFunctionType)
+
+
+def size_of(value: Any, shared: Iterable[Any] = ()) -> int:
+    """Returns the approximate size of a value in bytes.
+
+    Args:
+        value: The value. An object that several of its parts refer to counts once.
+        shared: Objects to leave out, together with everything that only they refer to.
+    """
+    seen = set(map(id, shared))
+    left, size = [value], 0
+    while left:
+        part = left.pop()
+        if id(part) in seen or isinstance(part, _OF_THE_PROGRAM):
+            continue
+        seen.add(id(part))
+        size += sys.getsizeof(part)
+        left += _held_by(part)
+    return size
+
+
+def _held_by(part: Any) -> list[Any]:
+    if isinstance(part, np.ndarray):  # the garbage collector does not see the contents of arrays
+        array = cast("np.ndarray[Any, np.dtype[Any]]", part)
+        elements: list[Any] = array.ravel().tolist() if array.dtype.hasobject else []
+        return elements if array.base is None else [*elements, array.base]
+    return gc.get_referents(part)

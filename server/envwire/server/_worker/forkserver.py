@@ -33,10 +33,8 @@ from envwire.server._ipc.orphans import children, inherit_orphans, kill, mark_de
 from envwire.server._worker.confining.confinement import confine
 from envwire.server._worker.confining.control_groups import ControlGroups, enter
 from envwire.server._worker.confining.rlimits import contain
-from envwire.server._worker.endpoints import WorkerEndpoints
-from envwire.server._worker.exit import run_and_exit
-from envwire.server._worker.process_setup import die_with, take_output
-from envwire.server._worker.worker import Worker, serve_session
+from envwire.server._worker.process_setup import die_with, run_and_exit, take_output
+from envwire.server._worker.worker import Worker, WorkerEndpoints, serve_session
 from envwire.server.config import ServerConfig
 
 _DESCRIPTORS = 4

@@ -1,4 +1,7 @@
-"""Sets up a session process: redirects its output to the front, and makes it die with the front."""
+"""Sets up a session process and ends it: redirects its output to the front, and makes it die with the front.
+
+It exits with `os._exit`, since a forked process must not run its parent's exit handlers.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import fcntl
 import os
 import signal
 import sys
+import traceback
+from collections.abc import Callable
 from typing import NoReturn
 
 #: Descriptors that stay open for as long as the process lives.
@@ -46,3 +51,28 @@ def die_with(lifeline: int) -> None:
         fcntl.fcntl(own, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
         _lifelines.append(own)
     os.close(lifeline)
+
+
+def run_and_exit(run: Callable[[], None]) -> NoReturn:
+    """Runs a process's main function, then exits with the same status as Python itself would."""
+    status = 1
+    try:
+        run()
+        status = 0
+    except SystemExit as leaving:
+        status = _exit_status(leaving)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def _exit_status(leaving: SystemExit) -> int:
+    if leaving.code is None:
+        return 0
+    if isinstance(leaving.code, int):
+        return leaving.code & 0xFF
+    print(leaving.code, file=sys.stderr)
+    return 1

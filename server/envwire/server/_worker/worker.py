@@ -1,4 +1,4 @@
-"""The session process: waits for frames and dispatches them.
+"""The session process: its connections to the front, and a loop that waits for frames and dispatches them.
 
 Frames arrive on three kinds of sockets that are kept apart: the link, to which only the front writes; the control
 socket, on which the front hands over direct channels and requests copies of the process; and the direct channels.
@@ -8,18 +8,52 @@ A process holds one session unless the operator lets sessions share processes.
 from __future__ import annotations
 
 import contextlib
+import socket
 from dataclasses import dataclass
 
 from envwire.server._hosting.libraries import Catalogue
+from envwire.server._ipc.frames import FrameSocket
+from envwire.server._ipc.message_slots import REPLIES, MessageSlots
+from envwire.server._ipc.scoreboard import Scoreboard
 from envwire.server._worker.control_socket import ControlSocket, Copied
 from envwire.server._worker.direct.service import DirectService
-from envwire.server._worker.endpoints import WorkerEndpoints
 from envwire.server._worker.link.making import SessionMaker
 from envwire.server._worker.link.service import LinkService
 from envwire.server._worker.poller import Waiting
 from envwire.server._worker.process_setup import die_with, take_output
 from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
+
+
+class WorkerEndpoints:
+    """A session process's connections to the front.
+
+    Args:
+        link: Descriptor of the link's socket. This object owns all three descriptors.
+        control_socket: Descriptor of the packet socket.
+        scoreboard: Descriptor of the scoreboard's memory file.
+        rows: How many sessions the process may hold.
+
+    Attributes:
+        link: Connected, blocking socket.
+        frames: Sends and receives frames on the link.
+        control_socket: Packet socket on which the front hands over direct channels.
+        scoreboard: Shared memory that reports to the front what this process is doing.
+    """
+
+    def __init__(self, link: int, control_socket: int, scoreboard: int, rows: int) -> None:
+        self.link = socket.socket(fileno=link)
+        self.control_socket = socket.socket(fileno=control_socket)
+        self.scoreboard = Scoreboard(scoreboard, rows)
+        self._message_slots = MessageSlots(scoreboard, self.scoreboard, REPLIES)
+        self.frames = FrameSocket(self.link, self._message_slots)
+
+    def close(self) -> None:
+        """Closes all of them."""
+        self.link.close()
+        self.control_socket.close()
+        self._message_slots.close()
+        self.scoreboard.close()
 
 
 @dataclass

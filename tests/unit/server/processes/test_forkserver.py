@@ -12,8 +12,8 @@ import pytest
 from envwire.server._ipc.orphans import children
 from envwire.server._processes import forkserver as module
 from envwire.server._processes.adopted import Adopted
-from envwire.server._processes.forks import ForkserverLostError
 from envwire.server._processes.forkserver import ForkserverLink
+from envwire.server._processes.forkserver_start import ForkserverLostError
 from envwire.server._processes.placement import Placement
 from envwire.server._processes.process import Fork, Process
 from envwire.server.config import ServerConfig

@@ -16,7 +16,7 @@ import uvloop
 from envwire.codec import FaultError, Reason
 from envwire.server._ipc.frames import FORK
 from envwire.server._processes import process as process_module
-from envwire.server._processes.forks import ForkError
+from envwire.server._processes.forkserver_start import ForkError
 from envwire.server._processes.process import Process
 
 

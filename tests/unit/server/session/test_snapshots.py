@@ -11,8 +11,7 @@ import pytest
 import envwire.envs as gym
 from envwire.codec import FaultError
 from envwire.server._session import snapshots
-from envwire.server._session.object_size import size_of
-from envwire.server._session.snapshots import Snapshots
+from envwire.server._session.snapshots import Snapshots, size_of
 
 MEGABYTE = 2**20
 

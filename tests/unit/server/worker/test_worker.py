@@ -27,8 +27,7 @@ from envwire.server._ipc.frames import (
 )
 from envwire.server._ipc.message_slots import REPLIES, REQUESTS, MessageSlots
 from envwire.server._ipc.scoreboard import MARKS, make_scoreboard
-from envwire.server._worker.endpoints import WorkerEndpoints
-from envwire.server._worker.worker import Worker
+from envwire.server._worker.worker import Worker, WorkerEndpoints
 from envwire.server.config import ServerConfig
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb

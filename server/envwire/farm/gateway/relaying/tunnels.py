@@ -19,8 +19,7 @@ from typing import Any
 
 from envwire.codec import FaultError, Reason
 from envwire.farm.gateway.registry.states import Member
-from envwire.server._front.farm.splicing import PIECE_BYTES, splice
-from envwire.server._front.farm.tunnelling import KEY
+from envwire.server._front.farm.tunnelling import KEY, PIECE_BYTES, splice
 from envwire.server._front.grpc.edge import Context
 
 #: Whom a Unix socket is connected to: process, user, group.

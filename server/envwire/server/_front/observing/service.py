@@ -6,8 +6,8 @@ import asyncio
 import os
 import resource
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +17,6 @@ from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server._auth.client import Client
 from envwire.server._auth.scopes import Scope
 from envwire.server._front.makes.admission import Admission
-from envwire.server._front.observing.audience import Audience
 from envwire.server._front.observing.cameras import Cameras
 from envwire.server._front.observing.history import Ended, History
 from envwire.server._front.observing.rounds import Rounds, session_counters, session_status
@@ -27,6 +26,38 @@ from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.pictures import Picture
 from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig
+
+
+class Audience:
+    """Watchers of one kind.
+
+    Args:
+        most: Largest number of watchers.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._count = 0
+
+    @contextmanager
+    def joined(self) -> Generator[None]:
+        """Counts a watcher while it watches.
+
+        Raises:
+            FaultError: CAPACITY_REACHED: there are too many watchers.
+        """
+        if self._count >= self._most:
+            raise FaultError(
+                Reason.CAPACITY_REACHED,
+                f"{self._most} watch already, all that may; try again later",
+                retry_after=1.0,
+            )
+        self._count += 1
+        try:
+            yield
+        finally:
+            self._count -= 1
+
 
 #: Most watchers of the server, and of pictures. Each holds at most one message: 100 kB, or a picture of 300 kB.
 MAX_WATCHERS: Final = 32

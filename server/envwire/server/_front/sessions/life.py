@@ -1,4 +1,4 @@
-"""The life cycle of a session in the front: states, events and the meaning of each end, as tables.
+"""The life cycle of a session in the front: states, events, and the meaning and text of each end, as tables.
 
 Every state change in the front goes through these tables. The states of an episode are kept in the session process
 (`_session.states`).
@@ -6,10 +6,12 @@ Every state change in the front goes through these tables. The states of an epis
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
-from envwire.codec import Reason
+from envwire.codec import FaultError, Reason
 
 
 class Life(Enum):
@@ -71,3 +73,85 @@ TRANSITIONS: dict[tuple[Life, Event], Life] = {
 
 #: The reasons that clients get for ended sessions.
 END_REASONS = frozenset(end.reason for end in ENDS.values())
+
+#: Likely cause of a process's death, by signal.
+_SUSPICIONS: dict[int, str] = {
+    signal.SIGXCPU: "it used up its processor time (--max-session-cpu)",
+    signal.SIGKILL: "this machine or container may be out of memory",
+}
+
+
+def describe_exit(status: int | None) -> str:
+    """Describes how a process ended: "exited with status 1", "was killed by SIGSEGV".
+
+    Args:
+        status: Its exit status, negative for the signal that killed it; None if unknown.
+    """
+    if status is None:
+        return "closed its connection"
+    if status >= 0:
+        return f"exited with status {status}"
+    try:
+        how = f"was killed by {signal.Signals(-status).name}"
+    except ValueError:
+        how = f"was killed by signal {-status}"
+    return how + (f" ({why})" if (why := _SUSPICIONS.get(-status)) else "")
+
+
+class _Text(NamedTuple):
+    """A message, and the facts in it that are also sent as metadata."""
+
+    message: str
+    metadata: tuple[str, ...] = ("session_id",)
+
+
+_TEXTS: dict[Event, _Text] = {
+    Event.CLOSE: _Text("session {session_id} was closed; make the environment again to go on"),
+    Event.REVOKE: _Text(
+        "session {session_id} was ended: the operator revoked {owner}, or took scope play from it. Ask the "
+        "operator for another token"
+    ),
+    Event.TERMINATE: _Text(
+        "session {session_id} was ended by the server's operator; ask why before you make the environment again"
+    ),
+    Event.EXPIRE: _Text(
+        "session {session_id} ended: no stream and no request for its lease of {lease} s. Make the environment again, "
+        "and ask for a longer lease or keep a stream open",
+        ("session_id", "lease"),
+    ),
+    Event.DRAIN: _Text(
+        "the server was stopped, and its time to finish is over. Once it runs again, or on another server, reset() "
+        "makes the environment anew",
+        (),
+    ),
+    Event.OVERRUN: _Text(
+        "the environment did not answer within {timeout} s; its process was killed and session {session_id} is gone. "
+        "The operator allows more time with --step-timeout (--make-timeout while it is made)",
+        ("session_id", "timeout"),
+    ),
+    Event.DIE: _Text(
+        "the environment's process {how}; its session {session_id} is gone. The end of its output is in the details. "
+        "Make the environment again to go on",
+        ("session_id", "pid", "exit_status"),
+    ),
+    Event.MISBEHAVE: _Text(
+        "the environment's process sent what is no answer and was killed; its session {session_id} is gone. Make the "
+        "environment again to go on",
+        ("session_id", "pid"),
+    ),
+}
+
+
+def describe_end(event: Event, facts: Mapping[str, str]) -> FaultError:
+    """Returns the error that a client gets for a session that an event ended.
+
+    Args:
+        event: The event.
+        facts: Facts about the session, by name.
+    """
+    message, metadata = _TEXTS[event]
+    return FaultError(
+        ENDS[event].reason,
+        message.format_map(facts),
+        metadata={name: facts[name] for name in metadata},
+    )

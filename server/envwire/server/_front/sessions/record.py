@@ -17,12 +17,17 @@ from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._front.direct.presence import Presence
 from envwire.server._front.sessions.activity import Activity
 from envwire.server._front.sessions.backlog import Backlog, SessionBacklog
-from envwire.server._front.sessions.end_reasons import describe_end
-from envwire.server._front.sessions.life import ENDS, TRANSITIONS, Event, Life
+from envwire.server._front.sessions.life import (
+    ENDS,
+    TRANSITIONS,
+    Event,
+    Life,
+    describe_end,
+    describe_exit,
+)
 from envwire.server._ipc.frames import MemoryUse
 from envwire.server._ipc.pictures import Picture
 from envwire.server._ipc.scoreboard import Counters, Episode
-from envwire.server._processes.exit_status import describe_exit
 from envwire.server._processes.process import Process
 from envwire.server._processes.session_link import LinkLostError, SessionLink
 from envwire.v1 import environment_pb2 as pb

@@ -6,7 +6,10 @@ import contextlib
 import socket
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
+from envwire.codec.notices import draining_notice
+from envwire.server._ipc.fault_replies import too_large
 from envwire.server._ipc.frames import FrameSocket, MemoryUse
 from envwire.server._session.states import State
 from envwire.server._worker.direct.channel import Channel, ChannelError, end_connection
@@ -14,9 +17,9 @@ from envwire.server._worker.direct.channels import Channels
 from envwire.server._worker.direct.mailbox import new_boxes
 from envwire.server._worker.direct.shared_memory import share
 from envwire.server._worker.poller import Waiting
-from envwire.server._worker.replies import too_large, with_notice
 from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
+from envwire.v1 import environment_pb2
 from envwire.wire.frames import Packet
 
 #: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
@@ -25,32 +28,29 @@ _CLOSED = State.CLOSED
 _NOTICE_SECONDS = 2.0
 
 
+@dataclass
 class DirectService:
     """Serves the clients on direct channels.
 
-    Args:
+    Attributes:
         waiting: The poller that watches the channels.
         sessions: The sessions of the process.
         frames: The link, over which sessions that their clients closed are reported to the front.
         serve_link: Serves frames that arrived during such a report.
         config: The server's settings.
-
-    Attributes:
         channels: The channels, by their sessions.
     """
 
-    def __init__(
-        self,
-        waiting: Waiting,
-        sessions: ProcessSessions,
-        frames: FrameSocket,
-        serve_link: Callable[[], None],
-        config: ServerConfig,
-    ) -> None:
-        self._sessions, self._warnings = sessions, sessions.warnings
-        self._frames, self._serve_link = frames, serve_link
-        self._limit, self._shared_memory = config.max_message_bytes, config.shared_memory
-        self.channels = Channels(waiting, self._limit, self._serve)
+    waiting: Waiting
+    sessions: ProcessSessions
+    frames: FrameSocket
+    serve_link: Callable[[], None]
+    config: ServerConfig
+
+    def __post_init__(self) -> None:
+        """Binds what each request needs."""
+        self._warnings, self._limit = self.sessions.warnings, self.config.max_message_bytes
+        self.channels = Channels(self.waiting, self._limit, self._serve)
 
     def admit(self, number: int, memory: MemoryUse, connection: socket.socket) -> None:
         """Opens a direct channel to a session.
@@ -61,13 +61,13 @@ class DirectService:
                 the process need not look into many.
             connection: The connection that the front hands over.
         """
-        served = self._sessions.by_number.get(number)
+        served = self.sessions.by_number.get(number)
         if served is None:
             end_connection(connection)
             return
         space = served.session.hosted.env.observation_space
-        shared = share(self._shared_memory, space) if memory.frames else None
-        boxes = new_boxes() if memory.mailbox and not self._sessions.packed else None
+        shared = share(self.config.shared_memory, space) if memory.frames else None
+        boxes = new_boxes() if memory.mailbox and not self.sessions.packed else None
         self.channels.open(served, Channel(connection, self._limit, shared, boxes))
 
     def _serve(self, served: ServedSession, channel: Channel, raw: bytes) -> None:
@@ -76,7 +76,7 @@ class DirectService:
         row.begin()
         packet = session.handle(raw, True)
         size = packet.size
-        if size > self._limit or self._sessions.stops_at is not None:
+        if size > self._limit or self.sessions.stops_at is not None:
             packet = self._amended(packet)
             size = packet.size
         replied = time.monotonic_ns()
@@ -95,16 +95,23 @@ class DirectService:
         """Returns the error for a reply that is too long; adds the notice of a server that drains."""
         if packet.size > self._limit:
             packet = Packet(too_large(packet.size, self._limit))
-        stops_at = self._sessions.stops_at
-        return packet if stops_at is None else with_notice(packet, stops_at)
+        stops_at = self.sessions.stops_at
+        return packet if stops_at is None else _with_notice(packet, stops_at)
 
     def _close(self, served: ServedSession, channel: Channel, packet: Packet) -> None:
         """Answers a close once the session's slot is free."""
         self.channels.release(served)
-        self._sessions.remove(served)
-        self._frames.announce_closed(served.number, _NOTICE_SECONDS)
+        self.sessions.remove(served)
+        self.frames.announce_closed(served.number, _NOTICE_SECONDS)
         with contextlib.suppress(ChannelError):  # the client may be gone
             channel.send(packet)
         self.channels.linger(served, channel)
-        if self._frames.waiting:  # arrived during the wait for the ACK
-            self._serve_link()
+        if self.frames.waiting:  # arrived during the wait for the ACK
+            self.serve_link()
+
+
+def _with_notice(packet: Packet, stops_at: float) -> Packet:
+    """Returns a reply with the notice that the server stops at `stops_at`."""
+    notice = draining_notice(stops_at - time.monotonic())
+    beside = environment_pb2.InteractResponse(notices=[notice]).SerializeToString()
+    return Packet(packet.message + beside, packet.attachments)

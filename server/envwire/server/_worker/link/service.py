@@ -12,10 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from envwire.codec import FaultError, fault_from_exception
+from envwire.codec import FaultError, Reason, fault_from_exception
 from envwire.codec.fastpath.inlining import pieces
 from envwire.server._ipc.allocation import keep_freed_memory
-from envwire.server._ipc.fault_replies import fault_reply
+from envwire.server._ipc.fault_replies import fault_reply, too_large
 from envwire.server._ipc.frames import STOPS_AT, Frame, FrameError, FrameSocket, Kind, pack_header
 from envwire.server._ipc.gathering import Buffer
 from envwire.server._ipc.message_slots import MIN_SLOT_BYTES
@@ -24,11 +24,17 @@ from envwire.server._session.warning_log import WarningLog
 from envwire.server._worker.direct.channels import Channels
 from envwire.server._worker.link.camera import take_picture
 from envwire.server._worker.link.making import SessionMaker, Started
-from envwire.server._worker.replies import GONE, too_large
 from envwire.server._worker.sessions import ProcessSessions, ServedSession
 
 #: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _CLOSED, _REPLY = State.CLOSED, Kind.REPLY
+#: The reply to a request for a session that is over or never existed.
+_GONE = fault_reply(
+    FaultError(
+        Reason.SESSION_CLOSED,
+        "the session was closed before this request was served; make the environment again to go on",
+    )
+).SerializeToString()
 
 
 @dataclass
@@ -82,7 +88,7 @@ class LinkService:
     def _serve_client(self, frame: Frame) -> None:
         served = self._served.get(frame.session)
         if served is None:
-            self.frames.send(Kind.REPLY, frame.session, [GONE])
+            self.frames.send(Kind.REPLY, frame.session, [_GONE])
             return
         if len(frame.message) >= MIN_SLOT_BYTES:
             keep_freed_memory()

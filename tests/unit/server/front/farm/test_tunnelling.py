@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
-from envwire.server._front.farm.splicing import PIECE_BYTES, splice
+from envwire.server._front.farm.tunnelling import PIECE_BYTES, splice
 
 #: More than the buffers of a Unix socket and of its stream hold.
 MANY = 64
