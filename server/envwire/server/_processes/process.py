@@ -9,6 +9,7 @@ import logging
 import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import InitVar, dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -36,6 +37,7 @@ FORK_SECONDS = 10.0
 Fork = Callable[[Sequence[int], OnExit], Awaitable[int]]
 
 
+@dataclass(eq=False)
 class Process:
     """One process and the sessions in its slots. Created by `Process.spawn`.
 
@@ -47,19 +49,16 @@ class Process:
         limit: Largest message accepted, in bytes.
     """
 
-    def __init__(
-        self,
-        pid: int,
-        endpoints: FrontEndpoints,
-        exited: asyncio.Future[int],
-        slots: int,
-        limit: int,
-    ) -> None:
-        self.pid = pid
-        self.output = endpoints.output
-        self.scoreboard = endpoints.scoreboard
-        self._endpoints = endpoints
-        self._exited = exited
+    pid: int
+    _endpoints: FrontEndpoints
+    _exited: asyncio.Future[int]
+    slots: InitVar[int]
+    limit: InitVar[int]
+
+    def __post_init__(self, slots: int, limit: int) -> None:
+        """Sets up its link and reads its output."""
+        endpoints = self._endpoints
+        self.output, self.scoreboard = endpoints.output, endpoints.scoreboard
         self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._free_slots = set(range(slots))
         self._ending = False
@@ -68,7 +67,7 @@ class Process:
         self._link = Link(
             limit, endpoints.message_slots, self._on_lost, self._free_slots.add, self._on_misbehaved
         )
-        self._label = f"process {pid}"
+        self._label = f"process {self.pid}"
         self._log_fields: dict[str, Any] = {}
         self.output.follow(OutputLog(self._describe))
 
@@ -232,13 +231,13 @@ class Process:
     async def wait_lost(self) -> int | None:
         """Waits until the link is lost and returns the exit status; None if it is not known in time."""
         await asyncio.shield(self._lost)
-        return await self._status(NEWS_SECONDS)
+        return await self.wait_exited(NEWS_SECONDS)
 
-    async def wait_exited(self) -> None:
-        """Waits until the process is gone, for a little longer than the grace period."""
-        await self._status(GRACE_SECONDS + NEWS_SECONDS)
+    async def wait_exited(self, seconds: float = GRACE_SECONDS + NEWS_SECONDS) -> int | None:
+        """Waits until the process is gone, usually for a little longer than the grace period; returns the exit status.
 
-    async def _status(self, seconds: float) -> int | None:
+        It is None if the process is not gone in time.
+        """
         with contextlib.suppress(asyncio.TimeoutError):
             return await asyncio.wait_for(asyncio.shield(self._exited), seconds)
         return None

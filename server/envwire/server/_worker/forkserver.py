@@ -30,9 +30,8 @@ import numpy as np
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._ipc.frames import PACKET_BYTES
 from envwire.server._ipc.orphans import children, inherit_orphans, kill, mark_descendants, reap
-from envwire.server._worker.confining.confinement import confine
+from envwire.server._worker.confining.confinement import confine, contain
 from envwire.server._worker.confining.control_groups import ControlGroups, enter
-from envwire.server._worker.confining.rlimits import contain
 from envwire.server._worker.process_setup import die_with, run_and_exit, take_output
 from envwire.server._worker.worker import Worker, WorkerEndpoints, serve_session
 from envwire.server.config import ServerConfig

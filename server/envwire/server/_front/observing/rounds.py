@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 
 from envwire.observe.v1 import observe_pb2 as pb
@@ -19,10 +20,11 @@ MAX_PER_MESSAGE = 500
 _LARGEST = 2**32 - 1
 
 
+@dataclass(eq=False)
 class Rounds:
     """The rounds of one watcher.
 
-    Args:
+    Attributes:
         sessions: The server's sessions.
         history: Its ended sessions.
         status: Describes the server.
@@ -30,19 +32,14 @@ class Rounds:
         frames: Whether the operator allows pictures.
     """
 
-    def __init__(
-        self,
-        sessions: Sessions,
-        history: History,
-        status: Callable[[], pb.ServerStatus],
-        began: float,
-        frames: bool,
-    ) -> None:
-        self._sessions = sessions
-        self._history = history
-        self._status = status
-        self._began = began
-        self._frames = frames
+    sessions: Sessions
+    history: History
+    status: Callable[[], pb.ServerStatus]
+    began: float
+    frames: bool
+
+    def __post_init__(self) -> None:
+        """Begins with nothing told."""
         self._told: dict[str, tuple[int, int, int, bool]] = {}
         self._ends_told = 0
 
@@ -52,11 +49,11 @@ class Rounds:
         Args:
             sees: Returns whether the watcher may see the sessions of a client.
         """
-        status: pb.ServerStatus | None = self._status()
+        status: pb.ServerStatus | None = self.status()
         changed = self._changed(sees)
-        told = self._history.since(self._ends_told)
+        told = self.history.since(self._ends_told)
         ended = iter([each for each in told if sees(each.summary.client)])
-        self._ends_told = self._history.count
+        self._ends_told = self.history.count
         complete = False
         while not complete:
             response = pb.WatchResponse(
@@ -72,13 +69,13 @@ class Rounds:
 
     def _changed(self, sees: Callable[[str], bool]) -> Iterator[pb.SessionStatus]:
         before, self._told = self._told, {}
-        for session in self._sessions:
+        for session in self.sessions:
             if not sees(session.owner):
                 continue
             mark = _mark(session)
             self._told[session.id] = mark
             if before.get(session.id) != mark:
-                yield session_status(session, self._began, self._frames)
+                yield session_status(session, self.began, self.frames)
 
 
 def _mark(session: SessionRecord) -> tuple[int, int, int, bool]:

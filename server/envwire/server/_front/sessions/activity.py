@@ -15,7 +15,7 @@ UNREAD_SECONDS = 0.5
 
 
 class SignsOfLife:
-    """Decides when a process must be probed for a sign of life.
+    """Decides when a process behind a direct channel, whose answers the front does not see, must be probed.
 
     Args:
         now: Monotonic time, in seconds, as in all calls.

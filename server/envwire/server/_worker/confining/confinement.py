@@ -1,16 +1,24 @@
-"""Confines a session process with Landlock, so that it cannot reach the server's secrets and other processes.
+"""Confines a session process before it makes an environment, and limits its resources.
 
-If the kernel has Landlock, it also applies to root and to all processes that the environment starts. Its rules can only
-allow access. A process is therefore allowed to read everything except the path to a secret: each directory on that path
-is listed and its other entries are allowed, so entries that are created later cannot be read. That would break
-environments in directories where they work, such as the temporary directory; secrets there are not protected. Write
-access to control groups is denied in the same way, since a process could otherwise leave its own.
+Landlock keeps it from the server's secrets and from other processes. If the kernel has it, it also applies to root and
+to all processes that the environment starts. Its rules can only allow access. A process is therefore allowed to read
+everything except the path to a secret: each directory on that path is listed and its other entries are allowed, so
+entries that are created later cannot be read. That would break environments in directories where they work, such as the
+temporary directory; secrets there are not protected. Write access to control groups is denied in the same way, since a
+process could otherwise leave its own.
+
+Memory is limited by RLIMIT_DATA, which counts private writable memory. RLIMIT_AS would also count mapped files and
+reserved addresses, of which numerical libraries take far more than they use. Limits are inherited and apply to each
+process that an environment starts, not to their sum; to limit the sum, run the server in a container. A container must
+also limit the number of processes, since RLIMIT_NPROC counts all processes of a user.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import resource
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,3 +103,35 @@ def _allow(ruleset: int, access: int, path: Path) -> None:
         return
     _libc.syscall(_ADD_RULE, ruleset, _PATH_BENEATH, struct.pack("=Qi", access, descriptor), 0)
     os.close(descriptor)
+
+
+def contain(config: ServerConfig) -> None:
+    """Limits this process from now on; lower limits set by the system stay."""
+    for limit, soft, hard in _limits(config):
+        # A sandbox may refuse, and has its own limits.
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(limit, (_lower(limit, soft), _lower(limit, hard)))
+
+
+def _lower(limit: int, value: int) -> int:
+    _, highest = resource.getrlimit(limit)
+    return value if highest == resource.RLIM_INFINITY else min(value, highest)
+
+
+def _limits(config: ServerConfig) -> Iterator[tuple[int, int, int]]:
+    """Yields (limit, soft, hard)."""
+    if memory := config.max_session_memory:
+        allowed = _data_bytes() + memory
+        yield resource.RLIMIT_DATA, allowed, allowed
+    if cpu := config.max_session_cpu:
+        # SIGXCPU comes first and names the cause; an environment that catches it is killed a second later.
+        yield resource.RLIMIT_CPU, cpu, cpu + 1
+    if files := config.max_session_files:
+        yield resource.RLIMIT_NOFILE, files, files
+
+
+def _data_bytes() -> int:
+    """Returns the private memory, in bytes, that the process already has from the fork server."""
+    status = Path("/proc/self/status").read_text()
+    lines = dict(line.split(":", 1) for line in status.splitlines())
+    return int(lines["VmData"].split()[0]) * 1024
