@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.faults.test_loss import sessions
 from tests.vector.conftest import guard, servers, vector_server  # noqa: F401  # pyright: ignore[reportUnusedImport]
 

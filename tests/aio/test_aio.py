@@ -25,7 +25,7 @@ from envwire.client import (
 from envwire.client._transports.direct import loop_sockets
 from envwire.envs.error import AlreadyPendingCallError, NoAsyncCallError
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.conftest import HOSTED, ROOT
 from tests.direct.detour import through
 from tests.direct.hosted_frames import FRAMES

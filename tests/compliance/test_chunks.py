@@ -12,7 +12,7 @@ from envwire.client import RemoteEnv
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.transport import call
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from tests.faces import REMOTE
 from tests.hosted_envs import Fault

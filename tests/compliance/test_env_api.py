@@ -11,8 +11,8 @@ import pytest
 
 import envwire.envs
 from envwire.server import Server
-from envwire.testing.equality import identical as same
-from envwire.testing.rollouts import rollout
+from envwire.testing.comparing import identical as same
+from envwire.testing.comparing import rollout
 from tests.faces import ALL, REMOTE, Face
 from tests.secured import OPEN, Guard
 

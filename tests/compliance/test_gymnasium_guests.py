@@ -12,8 +12,8 @@ from gymnasium.utils.env_match import check_environments_match
 
 from envwire.client.gymnasium import RemoteEnv
 from envwire.server import Server
-from envwire.testing.equality import identical as same
-from envwire.testing.rollouts import rollout
+from envwire.testing.comparing import identical as same
+from envwire.testing.comparing import rollout
 
 pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.usefixtures("transport")]
 

@@ -15,7 +15,7 @@ from envwire.client import InvalidRequestError, NotAllowedError
 from envwire.client.gymnasium import RemoteEnv
 from envwire.codec import Opaque
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.compliance.pitfall_envs import Columns, Particular
 from tests.secured import Guard
 

@@ -18,7 +18,7 @@ import pytest
 import envwire.envs as gym
 from envwire.client import RemoteEnv, RemoteVectorEnv, SessionLostError, aio
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from envwire.wire import mailbox
 from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.mailbox import BOX_BYTES, ORDERED, Mailbox

@@ -16,7 +16,7 @@ from envwire.client import (
     StepTimeoutError,
 )
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.direct.conftest import SETTINGS
 from tests.direct.detour import through
 from tests.direct.hosted_frames import FRAMES

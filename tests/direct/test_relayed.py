@@ -11,7 +11,7 @@ import pytest
 
 from envwire.client import RemoteEnv
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.direct.conftest import SETTINGS
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.test_resuming import expected, play

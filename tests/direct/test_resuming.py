@@ -23,7 +23,7 @@ from envwire.client import (
     SessionLostError,
 )
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from envwire.wire.mailbox import ORDERED
 from tests.direct.detour import through
 from tests.direct.hosted_frames import FRAMES

@@ -17,7 +17,7 @@ from envwire.client import RemoteEnv, SessionLostError
 from envwire.server import Server
 from envwire.server._worker.direct.shared_memory import share
 from envwire.server.config import ServerConfig
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.test_resuming import copied, expected
 from tests.faults.scene import alive, eventually, files_named

@@ -15,7 +15,7 @@ import pytest
 import envwire.envs as gym
 from envwire.client import RemoteEnv, SessionLostError, StepTimeoutError
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from envwire.wire.frames import PREAMBLE
 from tests.direct.conftest import SETTINGS
 from tests.direct.detour import through

@@ -12,7 +12,7 @@ import pytest
 from gymnasium.wrappers.vector import TransformReward
 
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.farm.learner import Weights
 from tests.farm.scene import ENV, Gateway, kill, server
 from tests.farm.training import ENVS, check_training, train

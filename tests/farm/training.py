@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium
 
 from envwire.client.gymnasium import RemoteVectorEnv
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.farm.learner import Learner, Weights
 from tests.farm.scene import ENV
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from envwire.client import RemoteEnv, ReplayError
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.unit.client.recovery.test_strategies import FAULTY, WAVERING, Mortal, remote
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from envwire.client import RemoteEnv, RemoteVectorEnv, aio
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.faults.scene import active, eventually
 from tests.faults.test_loss import start
 

@@ -19,7 +19,7 @@ from envwire.client import (
     SessionLostError,
 )
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.conftest import ROOT
 from tests.faults.scene import alive, eventually
 from tests.faults.test_processes import active

@@ -13,7 +13,7 @@ import pytest
 
 from envwire.client import CapacityError, RemoteEnv, RemoteVectorEnv, StepTimeoutError
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.faults.scene import active, family_of
 from tests.faults.test_loss import start
 from tests.hosted_envs import Fault

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 import envwire.envs as gym
 from envwire.client import RemoteEnv
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import HEADER, PREAMBLE

@@ -11,8 +11,7 @@ from gymnasium.utils.env_checker import check_env
 
 from envwire.client.gymnasium import RemoteEnv
 from envwire.server import Server
-from envwire.testing.equality import identical
-from envwire.testing.rollouts import rollout
+from envwire.testing.comparing import identical, rollout
 
 pytestmark = pytest.mark.filterwarnings("default")
 

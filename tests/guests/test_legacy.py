@@ -12,7 +12,7 @@ import pytest
 import envwire.envs
 from envwire.client import RemoteEnv
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.guests.legacy_envs import FiveTuple, FourTuple
 
 pytestmark = pytest.mark.filterwarnings("default")

@@ -16,8 +16,7 @@ from envwire.client import Credentials, RemoteEnv
 from envwire.client.gymnasium import RemoteEnv as GymnasiumRemoteEnv
 from envwire.client.gymnasium import RemoteVectorEnv
 from envwire.server import InProcessTransport, Server
-from envwire.testing.equality import identical
-from envwire.testing.rollouts import rollout
+from envwire.testing.comparing import identical, rollout
 
 FACES = pytest.mark.parametrize(
     ("face", "library"), [(RemoteEnv, envs), (GymnasiumRemoteEnv, gymnasium)], ids=["own", "guest"]

@@ -14,7 +14,7 @@ import pytest
 
 from envwire.client.gymnasium import RemoteEnv
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 
 pytestmark = pytest.mark.filterwarnings("default")
 

@@ -14,7 +14,7 @@ import pytest
 
 import envwire.client.gymnasium  # noqa: F401 - registers envwire/Remote-v0
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 
 pytestmark = pytest.mark.filterwarnings("default")
 

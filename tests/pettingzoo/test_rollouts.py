@@ -8,7 +8,7 @@ from typing import Any
 import pettingzoo
 import pytest
 
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.pettingzoo.conftest import Remote
 
 PARALLEL = {

@@ -8,7 +8,7 @@ import gymnasium
 import pytest
 
 from envwire.client.gymnasium import RemoteEnv, RemoteVectorEnv
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.containers.engine import wait_until
 from tests.farm.scene import ENV
 from tests.ray.cluster import MARKS, Cluster, cluster

@@ -18,7 +18,7 @@ from envwire.server import Server, ServerError
 from envwire.server._auth.scopes import Scope
 from envwire.server._recording.files import SUFFIX, path_of
 from envwire.server._recording.reader import Exchange, RecordedSession
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from tests.conftest import ROOT, SETTINGS
 from tests.hosted_envs import Fault

@@ -25,7 +25,7 @@ from envwire.server._recording.files import SUFFIX
 from envwire.server._recording.reader import RecordedSession, RecordingError
 from envwire.server.cli._app import app
 from envwire.server.cli._recordings.film import side_by_side
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.recording.editing import edited
 
 COUNT = 3

@@ -11,7 +11,7 @@ import pytest
 
 from envwire.client import ReplayError
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.vector.conftest import HOSTED, SETTINGS
 from tests.vector.faces import FAMILIES, Family
 from tests.vector.test_replay import kill_some

@@ -10,7 +10,7 @@ import pytest
 import envwire.client.gymnasium
 from envwire.client import InvalidRequestError
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.vector.conftest import BEHIND_ANY_GUARD
 from tests.vector.faces import FAMILIES, rollout
 

@@ -17,7 +17,7 @@ from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.transport import call
 from envwire.client._vector.layout import Capacity, lay_out
 from envwire.server import InProcessTransport, Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from tests.vector.conftest import BEHIND_ANY_GUARD, HOSTED, SETTINGS
 from tests.vector.faces import FAMILIES, Family

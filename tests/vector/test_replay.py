@@ -12,7 +12,7 @@ import pytest
 
 from envwire.client import ReplayError, SessionLostError
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.faults.test_loss import sessions
 from tests.hosted_envs import Fault
 from tests.vector.conftest import HOSTED, SETTINGS

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from envwire.server import InProcessTransport, Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.vector.conftest import BEHIND_ANY_GUARD, HOSTED, SETTINGS
 from tests.vector.faces import FAMILIES, Family, episodes, rollout
 

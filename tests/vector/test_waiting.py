@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from envwire.server import Server
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.vector.conftest import BEHIND_ANY_GUARD
 from tests.vector.faces import FAMILIES, Family
 from tests.vector.hosted import WAIT

@@ -10,7 +10,7 @@ import pytest
 from envwire.client import InvalidRequestError, RemoteEnv, SessionClosedError
 from envwire.client._transports.transport import call
 from envwire.server._session import snapshots as _snapshots
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from tests.unit.client.recovery.test_strategies import Mortal, remote
 

@@ -17,7 +17,7 @@ from envwire.client import (
 )
 from envwire.envs.wrappers import StickyAction
 from envwire.server import InProcessTransport
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Reply
 from tests.conftest import HOSTED

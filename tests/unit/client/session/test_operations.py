@@ -6,7 +6,7 @@ import numpy as np
 
 from envwire.client._session.operations import StepMany
 from envwire.codec import encode_value, envwire_family
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Attachments
 

@@ -25,7 +25,7 @@ from envwire.codec import (
     fault_from_exception,
     gymnasium_family,
 )
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from envwire.v1 import status_pb2
 
 

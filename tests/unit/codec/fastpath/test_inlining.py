@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 from envwire.codec import decode_mapping, decode_value, encode_mapping, encode_value
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.fastpath.inlining import inlined
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import ALIGNMENT, ATTACHED_FROM, Attachments, Packet
 

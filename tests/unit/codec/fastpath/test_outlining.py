@@ -15,7 +15,7 @@ from envwire.codec.fastpath.outlining import OUTLINED_FROM, outlined
 from envwire.codec.fastpath.step_reader import StepResponseReader
 from envwire.codec.fastpath.step_writer import StepResponseWriter
 from envwire.codec.values.tensors import encode_tensor
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import RESPONSES
 from envwire.wire.frames import ALIGNMENT, Attachments, Packet, Reply

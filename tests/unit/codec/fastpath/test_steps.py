@@ -17,7 +17,7 @@ from envwire.codec.fastpath.step_reader import StepResponseReader
 from envwire.codec.fastpath.step_requests import StepRequestReader, StepRequestWriter
 from envwire.codec.fastpath.step_writer import StepResponseWriter
 from envwire.codec.values.encoding import decode_mapping, decode_value
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import session_header, with_header
 from envwire.wire.frames import Attachments, Packet

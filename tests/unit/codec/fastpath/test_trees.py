@@ -21,7 +21,7 @@ from envwire.codec.fastpath.step_writer import StepResponseWriter
 from envwire.codec.fastpath.values import TreeReader, TreeWriter, ValueReader, ValueWriter
 from envwire.codec.values.encoding import decode_value
 from envwire.codec.values.tensors import SCALAR_TYPES
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2, values_pb2
 from envwire.wire.frames import ALIGNMENT, Area, Attachments
 from envwire.wire.varints import LENGTH_DELIMITED, tag

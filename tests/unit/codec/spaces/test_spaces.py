@@ -20,7 +20,7 @@ from envwire.codec import (
     envwire_family,
     gymnasium_family,
 )
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2, spaces_pb2
 from tests.space_catalogue import catalogue
 

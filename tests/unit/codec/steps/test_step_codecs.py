@@ -17,7 +17,7 @@ from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
 from envwire.codec.steps.choice import FASTPATH, step_codec
 from envwire.codec.steps.messages import StepCodec
 from envwire.codec.steps.step_codec import StepResult
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
 from envwire.wire.envelope import session_header, with_header

@@ -33,7 +33,7 @@ from envwire.codec import (
     envwire_family,
     gymnasium_family,
 )
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2, values_pb2
 
 SETTINGS = settings(derandomize=True, max_examples=120, deadline=None, database=None)

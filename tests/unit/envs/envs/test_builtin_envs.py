@@ -7,7 +7,7 @@ import pytest
 
 import envwire.envs
 from envwire.envs.envs.toy_text.frozen_lake import generate_random_map
-from envwire.testing.equality import identical as same
+from envwire.testing.comparing import identical as same
 from tests.unit.envs.toys import SHARED_IDS
 
 LIBRARIES = (envwire.envs, gymnasium)

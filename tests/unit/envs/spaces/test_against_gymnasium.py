@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import envwire.envs.spaces
-from envwire.testing.equality import identical as same
+from envwire.testing.comparing import identical as same
 from tests.space_catalogue import catalogue, neutral
 
 OURS, THEIRS = catalogue(envwire.envs.spaces), catalogue(gymnasium.spaces)

@@ -15,7 +15,7 @@ from envwire.envs.error import CustomSpaceError
 from envwire.envs.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
 from envwire.envs.spaces.numeric import NumericSpace
 from envwire.envs.vector import utils
-from envwire.testing.equality import identical as same
+from envwire.testing.comparing import identical as same
 from tests.space_catalogue import catalogue, neutral
 
 OURS, THEIRS = catalogue(envwire.envs.spaces), catalogue(gymnasium.spaces)

@@ -8,7 +8,7 @@ import pytest
 
 from envwire.envs import spaces
 from envwire.envs.spaces import Box, Dict, Discrete, Graph, MultiDiscrete, OneOf, Sequence, Tuple
-from envwire.testing.equality import identical as same
+from envwire.testing.comparing import identical as same
 
 
 def test_a_dict_space_is_a_mapping():

@@ -10,7 +10,7 @@ import pytest
 import envwire.envs.spaces
 import envwire.envs.spaces.utils
 from envwire.envs import spaces
-from envwire.testing.equality import identical as same
+from envwire.testing.comparing import identical as same
 from tests.space_catalogue import catalogue, neutral
 
 #: Their flat form is an array of 2**62 numbers.

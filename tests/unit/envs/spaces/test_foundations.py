@@ -10,7 +10,7 @@ import pytest
 
 from envwire.envs import error, logger
 from envwire.envs.utils import seeding
-from envwire.testing.equality import identical as same
+from envwire.testing.comparing import identical as same
 
 
 def exceptions(module):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import envwire.envs as own
-from envwire.testing.equality import identical as same
+from envwire.testing.comparing import identical as same
 from tests.space_catalogue import neutral
 
 

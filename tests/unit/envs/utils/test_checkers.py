@@ -12,7 +12,7 @@ import envwire.envs
 from envwire.envs.utils import env_checker, env_match, passive_env_checker
 from envwire.envs.utils import step_api_compatibility as step_api
 from envwire.envs.utils.data_equivalence import data_equivalence
-from envwire.testing.equality import identical as same
+from envwire.testing.comparing import identical as same
 from tests.unit.envs.toys import BUILT_IN_IDS, Walk, empty_registry
 
 LIBRARIES = {

@@ -11,7 +11,7 @@ import envwire.envs as gym
 from envwire.envs import spaces
 from envwire.envs.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
 from envwire.envs.vector import AsyncVectorEnv, SyncVectorEnv
-from envwire.testing.equality import identical as same
+from envwire.testing.comparing import identical as same
 from tests.unit.envs.toys import Walk
 
 #: Forking is not safe in a process with threads, which other tests have.

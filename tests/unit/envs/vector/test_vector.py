@@ -8,7 +8,7 @@ import envwire.envs
 from envwire.envs import vector
 from envwire.envs.vector import AutoresetMode
 from envwire.envs.vector.info import add_info
-from envwire.testing.equality import identical as same
+from envwire.testing.comparing import identical as same
 from tests.unit.envs.toys import SHARED_IDS, Walk
 
 LIBRARIES = (envwire.envs, gymnasium)

@@ -6,7 +6,7 @@ import pytest
 
 import envwire.envs
 from envwire.envs.wrappers.vector.dict_info_to_list import info_list
-from envwire.testing.equality import identical as same
+from envwire.testing.comparing import identical as same
 
 LIBRARIES = (envwire.envs, gymnasium)
 CARTPOLE, PENDULUM, LAKE = "CartPole-v1", "Pendulum-v1", "FrozenLake-v1"

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import envwire.envs
-from envwire.testing.equality import identical as same
+from envwire.testing.comparing import identical as same
 from tests.unit.envs.toys import SHARED_IDS
 
 CARTPOLE, PENDULUM, LAKE, CAR = "CartPole-v1", "Pendulum-v1", "FrozenLake-v1", "MountainCar-v0"

@@ -18,7 +18,7 @@ from envwire.envs.spaces.batches.elements import elements_of
 from envwire.envs.vector import VectorEnv
 from envwire.envs.vector.utils import batch_space, concatenate, create_empty_array
 from envwire.server._hosting.vector.columns import columns, gather
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 from tests.space_catalogue import catalogue
 
 FAMILY = envwire_family()

@@ -11,7 +11,7 @@ import pytest
 
 from envwire.client._vector.batching.infos import join_infos
 from envwire.server._hosting.vector.columns import columns, gather
-from envwire.testing.equality import identical
+from envwire.testing.comparing import identical
 
 #: Values of one key; a dict in one environment and a number in another is the odd case.
 VALUES: tuple[Any, ...] = ({}, {"a": 1}, {"a": {"b": 1}}, 3, 2.5, "text", None)
