@@ -111,7 +111,8 @@ class Addressed(NamedTuple):
         Raises:
             DecodeError: It cannot be parsed.
         """
-        return pb.SessionHeader.FromString(unwrap(self.header)[1])
+        start = read_varint(self.header, len(_HEADER_TAG))[1]
+        return pb.SessionHeader.FromString(self.header[start:])
 
 
 def answers_chunk(answer: bytes) -> bool:

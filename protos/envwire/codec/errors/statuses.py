@@ -96,7 +96,7 @@ def decode_fault(status: status_pb2.ErrorStatus, family: Family) -> FaultError:
     retry = _detail(status, status_pb2.RetryInfo)
     remote = _detail(status, status_pb2.RemoteException)
     fault = FaultError(
-        _reason(info),
+        reason_of(status),
         status.message,
         metadata=dict(info.metadata) if info else {},
         output=debug.detail if debug else "",
@@ -111,7 +111,13 @@ def decode_fault(status: status_pb2.ErrorStatus, family: Family) -> FaultError:
 
 def reason_of(status: status_pb2.ErrorStatus) -> Reason:
     """Returns why a request failed; INTERNAL if the reason is not in the table."""
-    return _reason(_detail(status, status_pb2.ErrorInfo))
+    info = _detail(status, status_pb2.ErrorInfo)
+    if info is None or info.domain != DOMAIN:
+        return Reason.INTERNAL
+    try:
+        return Reason(info.reason)
+    except ValueError:  # from a newer server
+        return Reason.INTERNAL
 
 
 def _error_info(error: FaultError) -> status_pb2.ErrorInfo:
@@ -122,15 +128,6 @@ def _error_info(error: FaultError) -> status_pb2.ErrorInfo:
         if info.ByteSize() > _LARGEST_METADATA:
             del info.metadata[key]
     return info
-
-
-def _reason(info: status_pb2.ErrorInfo | None) -> Reason:
-    if info is None or info.domain != DOMAIN:
-        return Reason.INTERNAL
-    try:
-        return Reason(info.reason)
-    except ValueError:  # from a newer server
-        return Reason.INTERNAL
 
 
 def _fill(

@@ -79,11 +79,8 @@ def check_listening(config: Listening) -> None:
             "a certificate and its key go together, and a client CA needs both: give --tls-cert and --tls-key "
             "(`envwire certs DIR` makes some to begin with)"
         )
-    if not is_loopback(config.host) and not config.insecure:
-        _check_protected(config)
-
-
-def _check_protected(config: Listening) -> None:
+    if is_loopback(config.host) or config.insecure:
+        return
     missing = "TLS (--tls-cert, --tls-key)" if not config.tls_cert else ""
     if not config.tokens and not config.tls_client_ca:
         missing += " and " * bool(missing) + "--tokens or --tls-client-ca"

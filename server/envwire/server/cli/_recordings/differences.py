@@ -119,15 +119,9 @@ def _in_errors(path: str, recorded: Any, now: Any) -> Difference | None:
     return Difference(path, *(_cut(f"{each.reason.value}: {each.message}") for each in (was, this)))
 
 
-def _in_value_lists(
-    path: str, recorded: values_pb2.ValueList, now: values_pb2.ValueList
-) -> Difference | None:
-    return _in_lists(path, list(recorded.values), list(now.values))
-
-
 _COMPARE: dict[str, Callable[[str, Any, Any], Difference | None]] = {
     "Value": _in_values,
-    "ValueList": _in_value_lists,
+    "ValueList": lambda path, was, this: _in_lists(path, list(was.values), list(this.values)),
     "ValueMap": _in_maps,
     "ErrorStatus": _in_errors,
 }
