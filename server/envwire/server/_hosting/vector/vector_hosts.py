@@ -11,8 +11,7 @@ import numpy as np
 from envwire.codec import Family, FaultError, Reason
 from envwire.envs.type_guards import is_array, is_mapping
 from envwire.server._hosting.vector.columns import columns, gather
-from envwire.server._hosting.vector.member_resets import ReportingMember
-from envwire.server._hosting.vector.members import Members, standing_in
+from envwire.server._hosting.vector.members import Members, ReportingMember, standing_in
 from envwire.v1 import environment_pb2
 
 RESET_MASK = "reset_mask"
