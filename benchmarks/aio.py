@@ -19,6 +19,8 @@ from envwire.client import RemoteEnv, aio
 from envwire.server import Server
 
 ENV_ID = "CartPole-v1"
+#: Steps of each environment in a measurement of many, which takes some tenths of a second.
+STEPS = {"direct": 400, "stream": 40}
 
 
 def _ratios(rounds: int, ours: Callable[[], float], theirs: Callable[[], float]) -> list[float]:
@@ -75,7 +77,7 @@ def many(
     loop: asyncio.AbstractEventLoop, target: str, transport: str, rounds: int, count: int
 ) -> list[float]:
     """Returns the steps a second of `count` environments in one loop over those of 4 blocking clients in threads."""
-    steps = 400
+    steps = STEPS[transport]
 
     async def make() -> list[Any]:
         make_one = aio.RemoteEnv.make
@@ -114,9 +116,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--count", type=int, default=100, help="environments in one loop")
+    parser.add_argument("--pack", type=int, default=20, help="sessions in a process of the server")
     arguments = parser.parse_args()
     loop = asyncio.new_event_loop()
-    with Server([ENV_ID], max_sessions=arguments.count + 10, sessions_per_process=20) as server:
+    with Server(
+        [ENV_ID], max_sessions=arguments.count + 10, sessions_per_process=arguments.pack
+    ) as server:
         for transport in ("direct", "stream"):
             ratios = one(loop, server.target, transport, arguments.rounds)
             _show(f"{transport}, one environment, time of a step, asyncio over blocking", ratios)
