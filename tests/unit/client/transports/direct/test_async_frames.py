@@ -40,3 +40,30 @@ def test_exchanges_in_a_row_are_looked_for_once_a_turn(monkeypatch: pytest.Monke
 
     asyncio.run(drive())
     assert looks == EXCHANGES
+
+
+def test_a_channel_that_broke_leaves_the_one_that_got_its_descriptor() -> None:
+    """A reply that nobody awaits ends a channel; the next connection gets its number, and must go on being watched."""
+
+    async def drive() -> None:
+        ours, theirs = socket.socketpair()
+        broken = AsyncFrames(Channel(ours), lambda error, _: error)
+        number = ours.fileno()
+        with theirs:
+            theirs.sendall(REPLY)
+            while ours.fileno() >= 0:
+                await asyncio.sleep(0)
+            mine, others = socket.socketpair()
+            frames = AsyncFrames(Channel(mine), lambda error, _: error)
+            assert mine.fileno() == number
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                await broken.exchange(b"step", 10.0)
+        with others:
+            waiting = asyncio.ensure_future(frames.exchange(b"step", 2.0))
+            await asyncio.sleep(0)
+            others.sendall(REPLY)
+            assert (await waiting).message == b"ok"
+        frames.release()
+        frames.channel.close()
+
+    asyncio.run(drive())

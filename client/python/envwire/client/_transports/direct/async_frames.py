@@ -144,8 +144,9 @@ class AsyncFrames:
         self._unwatch()
 
     def _unwatch(self) -> None:
-        self.channel.loop = None
-        unwatch(self._loop, self._descriptor)
+        if self.channel.loop is not None:  # else another connection may have the number by now
+            self.channel.loop = None
+            unwatch(self._loop, self._descriptor)
 
 
 def _wake(room: asyncio.Future[None]) -> None:
