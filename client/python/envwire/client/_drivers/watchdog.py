@@ -24,7 +24,7 @@ class Deadline:
         cancel: Ends the wait; called from another thread.
     """
 
-    def __init__(self, cancel: Callable[[], object]) -> None:
+    def __init__(self, cancel: Callable[[], object] = lambda: None) -> None:
         self._cancel = cancel
         self.at = math.inf
         self.missed = False

@@ -102,9 +102,11 @@ class GrpcTransport:
 class UnaryTransport(GrpcTransport):
     """One unary call per request; for its arguments see `GrpcTransport`."""
 
-    _sent: Any = None
-    _expected = "", 0.0
-    _look_at = 0.0
+    def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
+        super().__init__(target, wait, credentials)
+        self._sent: Any = None
+        self._expected = "", 0.0
+        self._look_at = 0.0
 
     def _use(self, connection: Connection) -> None:
         super()._use(connection)
@@ -169,10 +171,12 @@ class UnaryTransport(GrpcTransport):
 class StreamTransport(GrpcTransport):
     """One bidirectional stream for all requests; for its arguments see `GrpcTransport`."""
 
-    _requests: SimpleQueue[bytes | None]
-    _replies: Any = None
-    _deadline: Deadline
-    _timeout = 0.0
+    def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
+        self._requests: SimpleQueue[bytes | None] = SimpleQueue()
+        self._replies: Any = None
+        self._deadline = Deadline()
+        self._timeout = 0.0
+        super().__init__(target, wait, credentials)
 
     def _use(self, connection: Connection) -> None:
         super()._use(connection)
