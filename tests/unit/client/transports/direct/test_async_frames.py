@@ -7,6 +7,7 @@ import socket
 
 import pytest
 
+from envwire.client._transports.direct import loop_sockets
 from envwire.client._transports.direct.async_frames import AsyncFrames
 from envwire.client._transports.direct.direct_channel import Channel
 from envwire.wire.adaptive_spin import AdaptiveSpin
@@ -67,3 +68,22 @@ def test_a_channel_that_broke_leaves_the_one_that_got_its_descriptor() -> None:
         frames.channel.close()
 
     asyncio.run(drive())
+
+
+def test_a_loop_that_ends_before_it_closes_a_channel_is_left() -> None:
+    """Closing is left to the loop that watches the channel, which may not get to it."""
+    loop = asyncio.new_event_loop()
+    ours, theirs = socket.socketpair()
+
+    async def attach() -> AsyncFrames:
+        return AsyncFrames(Channel(ours), lambda error, _: error)
+
+    frames = loop.run_until_complete(attach())
+    loop.call_soon(loop.stop)
+    loop.call_soon(frames.channel.close)
+    loop.run_forever()
+    loop.close()
+    frames.release()
+    assert loop not in loop_sockets._of_loops
+    ours.close()
+    theirs.close()

@@ -144,8 +144,8 @@ class AsyncFrames:
         self._unwatch()
 
     def _unwatch(self) -> None:
-        if self.channel.loop is not None:  # else another connection may have the number by now
-            self.channel.loop = None
+        self.channel.loop = None
+        if self._socket.fileno() >= 0:  # else another connection may have the number by now
             unwatch(self._loop, self._descriptor)
 
 
