@@ -10,7 +10,9 @@ the message, attached or not. Of an error, only the reason is digested.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
+
+from google.protobuf.message import Message
 
 from envwire.codec.errors.statuses import decode_fault
 from envwire.codec.family import envwire_family
@@ -18,9 +20,6 @@ from envwire.codec.nested import nested
 from envwire.codec.values.tensors import byte_length
 from envwire.v1 import environment_pb2, values_pb2
 from envwire.wire.frames import ATTACHED_FROM, Area
-
-if TYPE_CHECKING:
-    from google.protobuf.message import Message
 
 CHECKPOINT: Final = 64
 """Requests from one checkpoint of a recording to the next."""

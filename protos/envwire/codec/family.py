@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from types import ModuleType
+from types import ModuleType
+from typing import Any
 
 ROOTS = {"envwire": "envwire.envs", "gymnasium": "gymnasium"}
 """The package that holds each family."""

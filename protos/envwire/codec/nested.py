@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from google.protobuf.message import Message
+from google.protobuf.message import Message
 
 
 def nested(message: Message) -> Iterator[Message]:

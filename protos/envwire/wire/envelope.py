@@ -7,7 +7,8 @@ content: a relay strips it, and requests are compared and recorded without it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.varints import (
@@ -21,9 +22,6 @@ from envwire.wire.varints import (
     varint,
     wrap,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _HEADER: Final = pb.StepRequest.DESCRIPTOR.fields_by_name["header"].number
 #: First bytes of the answer to a chunk, whose warnings and steps stand in the place of an observation.

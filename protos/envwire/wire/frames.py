@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from typing import TypeAlias
 
 PREAMBLE: Final = b"envwire\x01"
 """The first bytes that a client sends; a server rejects a connection of another protocol by them at once."""

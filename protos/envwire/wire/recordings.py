@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import BinaryIO, Final
 
 from google.protobuf.message import DecodeError
 
 from envwire.v1 import recording_pb2
 from envwire.wire.varints import LENGTH_DELIMITED, VARINT, read_varint, tag, varint
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import BinaryIO
 
 _ENTRY: Final = recording_pb2.RecordingEntry
 _AT: Final = tag(_ENTRY, "at", VARINT)

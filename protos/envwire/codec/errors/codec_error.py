@@ -6,10 +6,8 @@ unless there is an error.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
 
 _MAX_STEP = 60
 

@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import builtins
 import traceback
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections.abc import Callable
+from typing import Any, Final, cast
 
 import numpy as np
 
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.errors.faults import FaultError, Reason, RemoteExceptionInfo
-from envwire.codec.family import ROOTS
+from envwire.codec.family import ROOTS, Family
 from envwire.codec.values.encoding import encode_values
 from envwire.codec.values.opaque import type_name
 from envwire.v1 import values_pb2
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from envwire.codec.family import Family
 
 #: How much of a traceback is kept, in characters of its end: more than a status holds. One whose exception's text had
 #: 200 MB kept the process busy for a minute.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
@@ -11,14 +12,10 @@ from envwire.codec.durations import to_duration, to_seconds
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.errors.faults import FaultError, Reason, RemoteExceptionInfo
 from envwire.codec.errors.warnings import decode_warnings, encode_warnings
+from envwire.codec.family import Family
 from envwire.codec.values.encoding import decode_values, encode_values
 from envwire.codec.values.opaque import printable
 from envwire.v1 import status_pb2
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from envwire.codec.family import Family
 
 DOMAIN: Final = "envwire"
 """The domain of all reasons in google.rpc.ErrorInfo."""

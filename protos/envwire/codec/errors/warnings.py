@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import builtins
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
 from envwire.codec.values.opaque import printable
 from envwire.v1 import status_pb2
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 _CATEGORIES: Final[dict[str, type[Warning]]] = {
     name: kind

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 import numpy as np
 
 from envwire.codec.values.tensors import SCALAR_TYPES, data_type_of, is_portable
 from envwire.v1 import values_pb2
-from envwire.wire.frames import ATTACHED_FROM
+from envwire.wire.frames import ATTACHED_FROM, Area, Attachments
 from envwire.wire.varints import LENGTH_DELIMITED, VARINT, read_varint, tag, varint
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from envwire.wire.frames import Area, Attachments
 
 _ARRAY: Final = tag(values_pb2.Value, "array", LENGTH_DELIMITED)
 _SCALAR: Final = tag(values_pb2.Value, "scalar", LENGTH_DELIMITED)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
+from typing import Any, Final, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -27,13 +27,10 @@ from envwire.codec.fastpath.step_parts import (
 )
 from envwire.codec.fastpath.step_reader import StepResponseReader
 from envwire.codec.fastpath.step_writer import StepResponseWriter
+from envwire.codec.steps.step_codec import StepResult
 from envwire.codec.values.tensors import attached, is_portable
-from envwire.wire.frames import ATTACHED_FROM
+from envwire.wire.frames import ATTACHED_FROM, Area, Attachments
 from envwire.wire.varints import varint
-
-if TYPE_CHECKING:
-    from envwire.codec.steps.step_codec import StepResult
-    from envwire.wire.frames import Area, Attachments
 
 _Array: TypeAlias = npt.NDArray[Any]
 _Arrays: TypeAlias = "tuple[_Array, _Array, _Array, _Array]"

@@ -7,15 +7,12 @@ result is a list of pieces to send one after another.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from envwire.codec.values.tensors import byte_length
 from envwire.v1 import environment_pb2, values_pb2
-from envwire.wire.frames import Packet
+from envwire.wire.frames import Attachments, Packet
 from envwire.wire.varints import LENGTH_DELIMITED, fields, tag, varint
-
-if TYPE_CHECKING:
-    from envwire.wire.frames import Attachments
 
 _RESPONSE: Final = environment_pb2.InteractResponse.DESCRIPTOR
 _TENSOR: Final = values_pb2.Tensor.DESCRIPTOR

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from envwire.codec.fastpath.array_layouts import UNKNOWN, ArrayLayout, layout_of
 from envwire.v1 import values_pb2
+from envwire.wire.frames import Area, Attachments
 from envwire.wire.varints import FIXED64, LENGTH_DELIMITED, VARINT, read_varint, tag, varint
-
-if TYPE_CHECKING:
-    from envwire.wire.frames import Area, Attachments
 
 _NONE: Final = tag(values_pb2.Value, "none", LENGTH_DELIMITED)
 _BOOLEAN: Final = tag(values_pb2.Value, "bool_value", VARINT)

@@ -7,7 +7,7 @@ path copies an array once as well, and cutting it out first made reading 1.6 to 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -16,11 +16,8 @@ from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.values.tensors import byte_length
 from envwire.v1 import environment_pb2, values_pb2
 from envwire.wire.envelope import RESPONSES
-from envwire.wire.frames import ALIGNMENT, ATTACHED_FROM, Reply
+from envwire.wire.frames import ALIGNMENT, ATTACHED_FROM, Area, Reply
 from envwire.wire.varints import LENGTH_DELIMITED, fields, tag, varint
-
-if TYPE_CHECKING:
-    from envwire.wire.frames import Area
 
 OUTLINED_FROM: Final = 1 << 18
 """Smallest message, in bytes, whose arrays are cut out; smaller ones are read faster whole.

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from envwire.codec.family import Family
 from envwire.codec.fastpath.batches import BatchResponseReader, BatchResponseWriter
 from envwire.codec.fastpath.step_reader import StepResponseReader
 from envwire.codec.fastpath.step_requests import StepRequestReader, StepRequestWriter
 from envwire.codec.fastpath.step_writer import StepResponseWriter
 from envwire.codec.steps.messages import StepCodec
+from envwire.codec.steps.step_codec import PlainStep, StepResult
 from envwire.wire.envelope import REQUESTS
-
-if TYPE_CHECKING:
-    from envwire.codec.family import Family
-    from envwire.codec.steps.step_codec import PlainStep, StepResult
-    from envwire.wire.frames import Area, Attachments
+from envwire.wire.frames import Area, Attachments
 
 
 class FixedPartsStepCodec(StepCodec):

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from google.protobuf.message import DecodeError
 
 from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.family import Family
 from envwire.codec.fastpath.array_layouts import UNKNOWN, ArrayLayout
 from envwire.codec.fastpath.step_parts import (
     DOUBLE,
@@ -24,14 +25,11 @@ from envwire.codec.fastpath.step_parts import (
     TYPED,
 )
 from envwire.codec.fastpath.values import TreeReader, ValueReader
+from envwire.codec.steps.step_codec import StepResult
 from envwire.codec.values.encoding import decode_mapping, decode_value
 from envwire.v1 import values_pb2
+from envwire.wire.frames import Area
 from envwire.wire.varints import content_start, read_varint
-
-if TYPE_CHECKING:
-    from envwire.codec.family import Family
-    from envwire.codec.steps.step_codec import StepResult
-    from envwire.wire.frames import Area
 
 _Outcome: TypeAlias = tuple[Any, Any, Any]
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from envwire.codec.fastpath.array_layouts import UNKNOWN
 from envwire.codec.fastpath.values import ValueReader, ValueWriter
+from envwire.codec.steps.step_codec import PlainStep
 from envwire.v1 import environment_pb2
 from envwire.wire.varints import LENGTH_DELIMITED, VARINT, content_start, read_varint, tag, varint
-
-if TYPE_CHECKING:
-    from envwire.codec.steps.step_codec import PlainStep
 
 _REQUEST: Final = tag(environment_pb2.InteractRequest, "step", LENGTH_DELIMITED)
 _SEQUENCE: Final = tag(environment_pb2.StepRequest, "sequence", VARINT)

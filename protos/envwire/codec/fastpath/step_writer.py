@@ -7,7 +7,7 @@ joining bytes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from envwire.codec.fastpath.step_parts import (
     DOUBLE,
@@ -23,13 +23,11 @@ from envwire.codec.fastpath.step_parts import (
 )
 from envwire.codec.fastpath.values import TreeWriter, ValueWriter
 from envwire.codec.steps.messages import number, truth
+from envwire.codec.steps.step_codec import StepResult
 from envwire.codec.values.encoding import encode_mapping
 from envwire.v1 import values_pb2
+from envwire.wire.frames import Attachments
 from envwire.wire.varints import varint
-
-if TYPE_CHECKING:
-    from envwire.codec.steps.step_codec import StepResult
-    from envwire.wire.frames import Attachments
 
 #: The end of most answers.
 _GOES_ON: Final = ENDS[False, False]

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from operator import is_
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 from envwire.codec.fastpath.leaves import WRITERS, Leaf, Unknown
 from envwire.v1 import values_pb2
+from envwire.wire.frames import Area, Attachments
 from envwire.wire.varints import LENGTH_DELIMITED, read_varint, tag, varint
-
-if TYPE_CHECKING:
-    from envwire.wire.frames import Area, Attachments
 
 _MARKS: Final[dict[Any, bytes]] = {
     list: tag(values_pb2.Value, "list", LENGTH_DELIMITED),

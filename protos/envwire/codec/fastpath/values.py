@@ -7,16 +7,14 @@ elements and compare them. Values of another type or shape are left to protobuf.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from envwire.codec.fastpath.array_layouts import UNKNOWN, ArrayLayout, layout_of
 from envwire.codec.fastpath.leaves import INTEGERS, KNOWN, SHORT, Leaf, Unknown
 from envwire.codec.fastpath.trees import Node, grow
-
-if TYPE_CHECKING:
-    from envwire.wire.frames import Area, Attachments
+from envwire.wire.frames import Area, Attachments
 
 #: After this many values in a row that each have another form, a field stops learning forms, which would cost more than
 #: it saves. It tries again with every `_AGAIN`th value.

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import string
 import warnings
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Container
+from typing import Any, Final
 
 import numpy as np
 
 from envwire.codec.family import belongs_to_a_family
 from envwire.codec.values.opaque import type_name
-
-if TYPE_CHECKING:
-    from collections.abc import Container
-
-    from envwire.v1 import spaces_pb2
+from envwire.v1 import spaces_pb2
 
 #: Longest text of a space whose only known property is that its elements are strings, such as MiniGrid's MissionSpace.
 _MAX_LENGTH: Final = 4096

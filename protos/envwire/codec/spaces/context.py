@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from envwire.codec.errors.codec_error import CodecError, located
-from envwire.codec.family import belongs_to_a_family
+from envwire.codec.family import Family, belongs_to_a_family
 from envwire.codec.spaces.bases import base_name, encode_as_text
 from envwire.codec.spaces.random_states import decode_random_state, encode_random_state
 from envwire.codec.values.containers import check_hashable
 from envwire.codec.values.encoding import decode_value
 from envwire.codec.values.opaque import type_name
-from envwire.codec.values.tensors import FillAllowance, decode_tensor
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from envwire.codec.family import Family
-    from envwire.codec.values.tensors import Array
-    from envwire.v1 import spaces_pb2, values_pb2
+from envwire.codec.values.tensors import Array, FillAllowance, decode_tensor
+from envwire.v1 import spaces_pb2, values_pb2
 
 # protobuf's parsers stop at 100 nested messages. A level of spaces takes at most three; the rest is
 # for a generator's state below the innermost space and for the messages around the outermost.

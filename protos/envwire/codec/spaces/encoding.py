@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from envwire.codec.errors.codec_error import located
+from envwire.codec.family import Family
 from envwire.codec.spaces.context import SpaceDecoding, SpaceEncoding
 from envwire.codec.spaces.kinds import ROWS
-
-if TYPE_CHECKING:
-    from envwire.codec.family import Family
-    from envwire.v1 import spaces_pb2
+from envwire.v1 import spaces_pb2
 
 _BY_NAME: Final = {row.name: row for row in ROWS}
 _BY_FIELD: Final = {row.field: row for row in ROWS}

@@ -7,19 +7,15 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from envwire.codec.errors.codec_error import CodecError, key_step, located
-from envwire.codec.spaces.context import Row
+from envwire.codec.spaces.context import Row, SpaceDecoding, SpaceEncoding
 from envwire.codec.values.encoding import encode_value
-from envwire.codec.values.tensors import data_type_of, dtype_of, encode_uniform_tensor
-
-if TYPE_CHECKING:
-    from envwire.codec.spaces.context import SpaceDecoding, SpaceEncoding
-    from envwire.codec.values.tensors import Array
-    from envwire.v1 import spaces_pb2
+from envwire.codec.values.tensors import Array, data_type_of, dtype_of, encode_uniform_tensor
+from envwire.v1 import spaces_pb2
 
 
 def _encode_box(space: Any, message: spaces_pb2.BoxSpace, _: SpaceEncoding) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
 from envwire.codec.errors.codec_error import CodecError, key_step, located
 from envwire.codec.values.encoding import decode_value, encode_value
-
-if TYPE_CHECKING:
-    from envwire.codec.values.tensors import Array
-    from envwire.v1 import spaces_pb2
+from envwire.codec.values.tensors import Array
+from envwire.v1 import spaces_pb2
 
 _BIT_GENERATORS: Final[dict[str, type[np.random.BitGenerator]]] = {
     kind.__name__: kind

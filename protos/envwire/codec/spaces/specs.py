@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.family import Family
 from envwire.codec.values.encoding import decode_mapping, decode_value, encode_mapping, encode_value
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from envwire.codec.family import Family
-    from envwire.v1 import specs_pb2
+from envwire.v1 import specs_pb2
 
 
 def encode_env_spec(spec: Any, message: specs_pb2.EnvSpec) -> None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from envwire.codec.family import Family
 from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
 from envwire.codec.steps.messages import StepCodec
-
-if TYPE_CHECKING:
-    from envwire.codec.family import Family
 
 FASTPATH: Final = "ENVWIRE_FASTPATH"
 """Environment variable that switches the fast path off if it is 0, so that all steps use protobuf messages."""

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.family import Family
+from envwire.codec.steps.step_codec import PlainStep, StepResult
 from envwire.codec.values.encoding import decode_mapping, decode_value, encode_mapping, encode_value
 from envwire.v1 import environment_pb2
-
-if TYPE_CHECKING:
-    from google.protobuf.message import Message
-
-    from envwire.codec.family import Family
-    from envwire.codec.steps.step_codec import PlainStep, StepResult
-    from envwire.wire.frames import Area, Attachments
+from envwire.wire.frames import Area, Attachments
 
 _ASKED: Final = frozenset({"sequence", "action"})
 _TOLD_BESIDES: Final = frozenset({"warnings", "random", "steps", "error"})

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.values.containers import decode_elements, encode_elements
+from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding
 from envwire.codec.values.tensors import (
     SCALAR_TYPES,
     Array,
@@ -16,10 +17,7 @@ from envwire.codec.values.tensors import (
     encode_tensor,
     unshapely,
 )
-
-if TYPE_CHECKING:
-    from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding
-    from envwire.v1 import values_pb2
+from envwire.v1 import values_pb2
 
 
 def encode_array(value: Any, message: values_pb2.Value, encoding: Encoding) -> None:
@@ -28,7 +26,7 @@ def encode_array(value: Any, message: values_pb2.Value, encoding: Encoding) -> N
         objects = message.object_array
         objects.SetInParent()
         objects.shape.extend(value.shape)
-        encode_elements(value, value.flat, objects.values, encoding)
+        encode_elements(value, value.flat, objects, encoding)
     else:
         encode_tensor(value, message.array, encoding.attachments)
 
@@ -44,7 +42,7 @@ def decode_object_array(message: values_pb2.ObjectArray, decoding: Decoding) -> 
         raise CodecError(
             f"{len(message.values)} values", f"{math.prod(shape)} values for shape {shape}"
         )
-    elements = decode_elements(message.values, decoding)
+    elements = decode_elements(message, decoding)
     try:
         # `fromiter` keeps each element whole; assignment would spread lists over the array.
         array: Array = np.fromiter(elements, object, len(elements))

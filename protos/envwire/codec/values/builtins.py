@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from envwire.codec.errors.codec_error import CodecError
-
-if TYPE_CHECKING:
-    from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding
-    from envwire.v1 import values_pb2
+from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding
+from envwire.v1 import values_pb2
 
 
 def encode_none(_value: None, message: values_pb2.Value, _: Encoding) -> None:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias
 
 from envwire.codec.errors.codec_error import CodecError, key_step, located
-from envwire.codec.values.context import decode, encode
+from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding, decode, encode
 from envwire.codec.values.opaque import encode_opaque
+from envwire.v1 import values_pb2
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
-
-    from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding
-    from envwire.v1 import values_pb2
-
-    Values = RepeatedCompositeFieldContainer[values_pb2.Value]
+_Row: TypeAlias = values_pb2.ValueList | values_pb2.ObjectArray
+"""A message that holds values in a row."""
 
 ELEMENT: Final = 2
 """Nesting depth of an element below its container, in messages: ValueList, Value."""
@@ -28,31 +23,32 @@ _UNHASHABLE: Final = frozenset({"list", "dict", "set", "array", "object_array"})
 
 
 def encode_elements(
-    container: object, elements: Iterable[Any], messages: Values, encoding: Encoding
+    container: object, elements: Iterable[Any], message: _Row, encoding: Encoding
 ) -> None:
-    """Writes the elements of a container into a repeated field.
+    """Writes the elements of a container.
 
     Args:
         container: The container; only its identity is used, to detect cycles.
         elements: The elements.
-        messages: Filled in place.
+        message: Filled in place.
         encoding: State of the current call.
 
     Raises:
         CodecError: An element has no wire form, or the container contains itself.
     """
     encoding.enter(container, ELEMENT)
+    add = message.values.add
     try:
         for element in elements:
-            encode(element, messages.add(), encoding)
+            encode(element, add(), encoding)
     except CodecError as error:
-        error.under(f"[{len(messages) - 1}]")
+        error.under(f"[{len(message.values) - 1}]")
         raise
     finally:
         encoding.leave(container, ELEMENT)
 
 
-def decode_elements(messages: Values, decoding: Decoding) -> list[Any]:
+def decode_elements(message: _Row, decoding: Decoding) -> list[Any]:
     """Reads the elements of a container.
 
     Raises:
@@ -62,8 +58,8 @@ def decode_elements(messages: Values, decoding: Decoding) -> list[Any]:
     elements: list[Any] = []
     add = elements.append
     try:
-        for message in messages:
-            add(decode(message, decoding))
+        for element in message.values:
+            add(decode(element, decoding))
     except CodecError as error:
         error.under(f"[{len(elements)}]")
         raise
@@ -74,19 +70,19 @@ def decode_elements(messages: Values, decoding: Decoding) -> list[Any]:
 def encode_list(value: list[Any], message: values_pb2.Value, encoding: Encoding) -> None:
     """Writes a list."""
     message.list.SetInParent()
-    encode_elements(value, value, message.list.values, encoding)
+    encode_elements(value, value, message.list, encoding)
 
 
 def encode_tuple(value: tuple[Any, ...], message: values_pb2.Value, encoding: Encoding) -> None:
     """Writes a tuple; a named tuple loses its names."""
     message.tuple.SetInParent()
-    encode_elements(value, value, message.tuple.values, encoding)
+    encode_elements(value, value, message.tuple, encoding)
 
 
 def encode_set(value: set[Any], message: values_pb2.Value, encoding: Encoding) -> None:
     """Writes a set, in iteration order."""
     message.set.SetInParent()
-    encode_elements(value, value, message.set.values, encoding)
+    encode_elements(value, value, message.set, encoding)
     kinds = {element.WhichOneof("kind") for element in message.set.values}
     if not kinds.isdisjoint(_UNHASHABLE):
         raise _not_a_key((kinds & _UNHASHABLE).pop())
@@ -98,7 +94,7 @@ def decode_set(message: values_pb2.ValueList, decoding: Decoding) -> set[Any]:
     Raises:
         CodecError: An element is not hashable.
     """
-    elements = decode_elements(message.values, decoding)
+    elements = decode_elements(message, decoding)
     try:
         return set(elements)
     except TypeError as error:
@@ -220,8 +216,8 @@ ENCODERS: Final[dict[type | str, Encoder]] = {
 }
 
 DECODERS: Final[dict[str, Decoder]] = {
-    "list": lambda message, decoding: decode_elements(message.values, decoding),
-    "tuple": lambda message, decoding: tuple(decode_elements(message.values, decoding)),
+    "list": decode_elements,
+    "tuple": lambda message, decoding: tuple(decode_elements(message, decoding)),
     "set": decode_set,
     "dict": decode_dict,
 }

@@ -6,22 +6,19 @@ named tuple as a tuple), except enumerations and subclasses of arrays.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from envwire.codec.errors.codec_error import CodecError, located
+from envwire.codec.family import Family
 from envwire.codec.values import arrays, builtins, containers, library_types
 from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding, decode, encode
 from envwire.codec.values.opaque import Opaque, type_name
 from envwire.codec.values.tensors import decode_tensor, encode_tensor, is_portable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from envwire.codec.family import Family
-    from envwire.v1 import values_pb2
-    from envwire.wire.frames import Area, Attachments
+from envwire.v1 import values_pb2
+from envwire.wire.frames import Area, Attachments
 
 
 def _decode_opaque(message: values_pb2.Opaque, decoding: Decoding) -> Opaque:
@@ -166,7 +163,7 @@ def encode_values(
     Arguments and errors are those of `encode_value`.
     """
     encoding = Encoding(_ENCODERS, opaque=False)
-    located(path, containers.encode_elements, values, values, message.values, encoding)
+    located(path, containers.encode_elements, values, values, message, encoding)
 
 
 def decode_values(
@@ -181,4 +178,4 @@ def decode_values(
     Arguments and errors are those of `decode_value`.
     """
     decoding = Decoding(_DECODERS, family, opaque)
-    return located(path, containers.decode_elements, message.values, decoding)
+    return located(path, containers.decode_elements, message, decoding)

@@ -5,19 +5,15 @@ Encoding recognises the classes of both families by name; decoding builds those 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from enum import Enum
+from typing import Any, Final
 
 from envwire.codec.errors.codec_error import CodecError, located
+from envwire.codec.family import Family
 from envwire.codec.values.containers import ELEMENT
-from envwire.codec.values.context import decode, encode
+from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding, decode, encode
 from envwire.codec.values.opaque import Opaque
-
-if TYPE_CHECKING:
-    from enum import Enum
-
-    from envwire.codec.family import Family
-    from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding
-    from envwire.v1 import values_pb2
+from envwire.v1 import values_pb2
 
 _ENUMERATION: Final = "AutoresetMode"
 _PARTS: Final = ("nodes", "edges", "edge_links")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from envwire.v1 import values_pb2
+from envwire.v1 import values_pb2
 
 _MAX_TEXT: Final = 1000
 
