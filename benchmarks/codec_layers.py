@@ -27,8 +27,7 @@ from envwire.codec.fastpath.inlining import pieces
 from envwire.codec.fastpath.leaves import Leaf, Unknown
 from envwire.codec.fastpath.outlining import outlined
 from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
-from envwire.codec.steps.messages import StepCodec
-from envwire.codec.steps.step_codec import StepResult
+from envwire.codec.steps import StepCodec, StepResult
 from envwire.envs import spaces
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Attachments, Packet

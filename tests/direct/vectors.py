@@ -23,7 +23,7 @@ from envwire.codec import (
     encode_value,
 )
 from envwire.codec.fastpath.step_requests import StepRequestWriter
-from envwire.codec.fastpath.step_writer import StepResponseWriter
+from envwire.codec.fastpath.step_responses import StepResponseWriter
 from envwire.server._worker.direct.channel import Channel as ServerChannel
 from envwire.server._worker.direct.mailbox import Boxes
 from envwire.server._worker.direct.shared_memory import SharedSlots

@@ -30,7 +30,7 @@ from envwire.codec import (
     envwire_family,
     exception_from_fault,
 )
-from envwire.codec.fastpath.step_reader import StepResponseReader
+from envwire.codec.fastpath.step_responses import StepResponseReader
 from envwire.server import InProcessTransport
 from envwire.server._ipc.frames import FrameError, FrameReader
 from envwire.server._session.session import Session

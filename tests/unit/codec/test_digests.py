@@ -9,7 +9,7 @@ import pytest
 
 from envwire.codec import FaultError, Reason, encode_fault, encode_mapping, encode_value
 from envwire.codec.digests import CHECKPOINT, RollingDigest
-from envwire.codec.fastpath.step_writer import StepResponseWriter
+from envwire.codec.fastpath.step_responses import StepResponseWriter
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Area, Attachments
 

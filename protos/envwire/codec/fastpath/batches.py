@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from envwire.codec.fastpath.array_layouts import UNKNOWN, ArrayLayout
-from envwire.codec.fastpath.step_parts import (
+from envwire.codec.fastpath.step_responses import (
     DOUBLE,
     FLAGS,
     NO_INFO,
@@ -24,10 +24,10 @@ from envwire.codec.fastpath.step_parts import (
     RESPONSE,
     REWARD,
     TYPED,
+    StepResponseReader,
+    StepResponseWriter,
 )
-from envwire.codec.fastpath.step_reader import StepResponseReader
-from envwire.codec.fastpath.step_writer import StepResponseWriter
-from envwire.codec.steps.step_codec import StepResult
+from envwire.codec.steps import StepResult
 from envwire.codec.values.tensors import attached, is_portable
 from envwire.wire.frames import ATTACHED_FROM, Area, Attachments
 from envwire.wire.varints import varint

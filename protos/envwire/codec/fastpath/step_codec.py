@@ -1,18 +1,20 @@
-"""The fast step codec, which remembers the bytes that two steps have in common."""
+"""The fast step codec, which remembers the bytes that two steps have in common, and the choice of a session's codec."""
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import Any, Final
 
 from envwire.codec.family import Family
 from envwire.codec.fastpath.batches import BatchResponseReader, BatchResponseWriter
-from envwire.codec.fastpath.step_reader import StepResponseReader
 from envwire.codec.fastpath.step_requests import StepRequestReader, StepRequestWriter
-from envwire.codec.fastpath.step_writer import StepResponseWriter
-from envwire.codec.steps.messages import StepCodec
-from envwire.codec.steps.step_codec import PlainStep, StepResult
+from envwire.codec.fastpath.step_responses import StepResponseReader, StepResponseWriter
+from envwire.codec.steps import PlainStep, StepCodec, StepResult
 from envwire.wire.envelope import REQUESTS
 from envwire.wire.frames import Area, Attachments
+
+FASTPATH: Final = "ENVWIRE_FASTPATH"
+"""Environment variable that switches the fast path off if it is 0, so that all steps use protobuf messages."""
 
 
 class FixedPartsStepCodec(StepCodec):
@@ -64,3 +66,15 @@ class FixedPartsStepCodec(StepCodec):
         """Reads a plain answer (see `StepCodec.decode_response`)."""
         known = self._read_response(raw, area)
         return super().decode_response(raw, area) if known is None else known
+
+
+def step_codec(family: Family, *, vector: bool = False) -> StepCodec:
+    """Returns a codec for one end of a session.
+
+    Args:
+        family: Classes to build values of.
+        vector: Whether the steps return batches.
+    """
+    if os.environ.get(FASTPATH) == "0":
+        return StepCodec(family)
+    return FixedPartsStepCodec(family, vector=vector)

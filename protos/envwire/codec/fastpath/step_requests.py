@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from envwire.codec.fastpath.array_layouts import UNKNOWN
 from envwire.codec.fastpath.values import ValueReader, ValueWriter
-from envwire.codec.steps.step_codec import PlainStep
+from envwire.codec.steps import PlainStep
 from envwire.v1 import environment_pb2
 from envwire.wire.varints import LENGTH_DELIMITED, VARINT, content_start, read_varint, tag, varint
 

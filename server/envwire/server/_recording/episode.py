@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from envwire.codec import Family, decode_value
-from envwire.codec.steps.messages import read_step
+from envwire.codec.steps import read_step
 from envwire.v1 import environment_pb2 as pb
 
 #: An action and the result of its step.

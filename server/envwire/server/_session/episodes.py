@@ -14,7 +14,7 @@ from envwire.codec import (
     decode_value,
     fault_from_exception,
 )
-from envwire.codec.steps.messages import truth, write_step
+from envwire.codec.steps import truth, write_step
 from envwire.server._hosting.np_random import mirror, restore
 from envwire.server._hosting.vector.vector_hosts import RESET_MASK, is_vector
 from envwire.server._session.hosted_env import Answer, HostedEnv, reason_of

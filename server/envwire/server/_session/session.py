@@ -24,7 +24,7 @@ from envwire.codec import (
     fault_from_exception,
 )
 from envwire.codec.fastpath.inlining import inlined
-from envwire.codec.steps.choice import step_codec
+from envwire.codec.fastpath.step_codec import step_codec
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
 from envwire.server._hosting.vector.vector_hosts import is_vector
 from envwire.server._ipc.fault_replies import fault_reply

@@ -9,8 +9,7 @@ import pytest
 
 from envwire.codec import envwire_family
 from envwire.codec.fastpath.batches import BatchResponseReader, BatchResponseWriter
-from envwire.codec.fastpath.step_reader import StepResponseReader
-from envwire.codec.fastpath.step_writer import StepResponseWriter
+from envwire.codec.fastpath.step_responses import StepResponseReader, StepResponseWriter
 from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Attachments

@@ -12,8 +12,7 @@ from envwire.codec import decode_mapping, decode_value, encode_mapping, encode_v
 from envwire.codec.family import envwire_family
 from envwire.codec.fastpath.inlining import inlined, pieces
 from envwire.codec.fastpath.outlining import OUTLINED_FROM, outlined
-from envwire.codec.fastpath.step_reader import StepResponseReader
-from envwire.codec.fastpath.step_writer import StepResponseWriter
+from envwire.codec.fastpath.step_responses import StepResponseReader, StepResponseWriter
 from envwire.codec.values.tensors import encode_tensor
 from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb

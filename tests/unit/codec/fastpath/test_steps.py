@@ -13,9 +13,8 @@ from hypothesis.extra import numpy as hnp
 
 from envwire.codec import CodecError, encode_mapping, encode_value, envwire_family
 from envwire.codec.fastpath.inlining import inlined
-from envwire.codec.fastpath.step_reader import StepResponseReader
 from envwire.codec.fastpath.step_requests import StepRequestReader, StepRequestWriter
-from envwire.codec.fastpath.step_writer import StepResponseWriter
+from envwire.codec.fastpath.step_responses import StepResponseReader, StepResponseWriter
 from envwire.codec.values.encoding import decode_mapping, decode_value
 from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb

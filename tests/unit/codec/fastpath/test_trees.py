@@ -16,8 +16,7 @@ from envwire.codec.fastpath import trees
 from envwire.codec.fastpath import values as remembered
 from envwire.codec.fastpath.array_layouts import UNKNOWN
 from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
-from envwire.codec.fastpath.step_reader import StepResponseReader
-from envwire.codec.fastpath.step_writer import StepResponseWriter
+from envwire.codec.fastpath.step_responses import StepResponseReader, StepResponseWriter
 from envwire.codec.fastpath.values import TreeReader, TreeWriter, ValueReader, ValueWriter
 from envwire.codec.values.encoding import decode_value
 from envwire.codec.values.tensors import SCALAR_TYPES

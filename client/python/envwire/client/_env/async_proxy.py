@@ -34,7 +34,7 @@ from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError
 from envwire.client.options import ConnectionOptions
 from envwire.codec import envwire_family
-from envwire.codec.steps.step_codec import StepResult
+from envwire.codec.steps import StepResult
 
 if TYPE_CHECKING:
     from typing_extensions import Self

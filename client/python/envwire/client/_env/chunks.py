@@ -11,8 +11,7 @@ from envwire.client._recovery.flows import Ask, Effect, Flow
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.operations import StepMany
 from envwire.client.errors import RemoteError
-from envwire.codec.steps.messages import truth
-from envwire.codec.steps.step_codec import StepResult
+from envwire.codec.steps import StepResult, truth
 
 #: Most actions in one request, by the protocol.
 _MAX_ACTIONS = 1024

@@ -12,7 +12,7 @@ from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.attribute_operations import GetRandom
 from envwire.client._session.operations import Operation, Reset, Step
 from envwire.client.errors import InvalidRequestError, RemoteEnvError, RemoteError
-from envwire.codec.steps.step_codec import StepResult
+from envwire.codec.steps import StepResult
 from envwire.v1 import spaces_pb2
 
 _T = TypeVar("_T")

@@ -23,7 +23,7 @@ from envwire.client._session.recording.member_recording import MemberRecording
 from envwire.client._session.recording.recording import RESET_MASK, Recording
 from envwire.client.errors import RemoteError, ServerUnavailableError, StepTimeoutError
 from envwire.client.options import ConnectionOptions
-from envwire.codec.steps.step_codec import StepResult
+from envwire.codec.steps import StepResult
 
 _log = logging.getLogger("envwire.client")
 

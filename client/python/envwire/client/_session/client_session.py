@@ -25,7 +25,7 @@ from envwire.client.errors import InvalidRequestError, ServerUnavailableError
 from envwire.codec import Family, Reason, decode_fault
 from envwire.codec.durations import to_seconds
 from envwire.codec.errors.codec_error import CodecError
-from envwire.codec.steps.choice import step_codec
+from envwire.codec.fastpath.step_codec import step_codec
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import RESPONSES, STEP_RESPONSE, session_header
 from envwire.wire.frames import Area, Reply

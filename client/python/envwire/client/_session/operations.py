@@ -20,8 +20,7 @@ from envwire.codec import (
     encode_mapping,
     encode_value,
 )
-from envwire.codec.steps.messages import read_step
-from envwire.codec.steps.step_codec import StepResult
+from envwire.codec.steps import StepResult, read_step
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import spaces_pb2
 from envwire.wire.frames import Area

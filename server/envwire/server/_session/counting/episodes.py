@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from envwire.codec.steps.messages import truth
+from envwire.codec.steps import truth
 from envwire.envs.type_guards import is_mapping
 from envwire.server._hosting.vector.vector_hosts import is_vector
 

@@ -13,10 +13,8 @@ from hypothesis.extra import numpy as hnp
 
 from envwire.codec import CodecError, encode_value, envwire_family
 from envwire.codec.errors.warnings import encode_warnings
-from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
-from envwire.codec.steps.choice import FASTPATH, step_codec
-from envwire.codec.steps.messages import StepCodec
-from envwire.codec.steps.step_codec import StepResult
+from envwire.codec.fastpath.step_codec import FASTPATH, FixedPartsStepCodec, step_codec
+from envwire.codec.steps import StepCodec, StepResult
 from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2

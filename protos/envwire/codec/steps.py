@@ -1,19 +1,24 @@
-"""The reference step codec, which uses protobuf messages."""
+"""Results of steps as messages, and the step codec that builds a message for each step."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from google.protobuf.message import DecodeError, Message
 
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.family import Family
-from envwire.codec.steps.step_codec import PlainStep, StepResult
 from envwire.codec.values.encoding import decode_mapping, decode_value, encode_mapping, encode_value
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Area, Attachments
+
+StepResult: TypeAlias = tuple[Any, Any, Any, Any, dict[Any, Any]]
+"""The result of `Env.step`."""
+
+PlainStep: TypeAlias = tuple[int, Any]
+"""A step without optional fields: its sequence number, and its action or batch of actions."""
 
 _ASKED: Final = frozenset({"sequence", "action"})
 _TOLD_BESIDES: Final = frozenset({"warnings", "random", "steps", "error"})
