@@ -56,6 +56,7 @@ class Access:
         known: Tokens in addition to those of the file.
 
     Attributes:
+        is_open: Whether everybody is admitted: there is no token file.
         tickets: The tickets of a farm's gateways, which clients show in place of a token.
         on_identified: Called with the name of the connection whenever a peer is identified.
         on_answered: Called with the name of the connection when a check of the server's health is over, whoever asked.
@@ -72,6 +73,7 @@ class Access:
         known: tuple[Token, ...] = (),
     ) -> None:
         self._tokens = TokenFile(config.tokens, clock, known) if config.tokens else None
+        self.is_open = self._tokens is None
         self._scopes = LOCAL if config.loopback else DEFAULT_SCOPES
         self.tickets = Tickets()
         self.on_identified: Callable[[str], None] = lambda _: None

@@ -14,6 +14,8 @@ from grpc_reflection.v1alpha import reflection
 from envwire.admin.v1 import admin_pb2
 from envwire.codec import FaultError
 from envwire.codec.notices import TRAILER
+from envwire.server._auth.access import Access
+from envwire.server._auth.client import Client
 from envwire.server._front.admin_requests import PROTOS
 from envwire.server._front.front import Front
 from envwire.server._front.grpc.edge import (
@@ -42,13 +44,22 @@ _ADMIN = admin_pb2.DESCRIPTOR.services_by_name["AdminService"].full_name
 _Serving = Callable[[Context], Exchange]
 
 
-async def _unary(front: Front, serving: _Serving, kind: str, _: Any, context: Context) -> bytes:
+async def _receive(access: Access, context: Context) -> tuple[bytes, Client]:
+    """Returns the message of a unary call and its sender, who is identified first if that may fail."""
     try:
-        client = front.access.identify(peer_identity(context))
+        if access.is_open:  # this order takes 15 us less of the front's 300
+            return await read_message(context), access.identify(peer_identity(context))
+        client = access.identify(peer_identity(context))
+        return await read_message(context), client
     except FaultError as fault:
         await turn_away(context, fault)
-    # The request is not bound to a name: gRPC keeps this frame for a while after an aborted call.
-    reply = await serving(context)(REQUESTS.wrap(kind, await read_message(context)), None, client)
+
+
+async def _unary(front: Front, serving: _Serving, kind: str, _: Any, context: Context) -> bytes:
+    message, client = await _receive(front.access, context)
+    exchanging = serving(context)(REQUESTS.wrap(kind, message), None, client)
+    del message  # gRPC keeps this frame for a while after an aborted call
+    reply = await exchanging
     answer, response = RESPONSES.unwrap(reply)
     notices = front.notices.trailing_metadata()
     trailer = ((TRAILER, notices),) if notices else ()

@@ -36,7 +36,7 @@ def method_handlers(
         interact: Serves Interact.
     """
     # Unary methods are registered as streams of requests, which look the same on the wire: for a unary handler gRPC
-    # would read and decompress the message before the caller is authenticated.
+    # would read and decompress the message before a caller can be refused.
     handlers: dict[str, Any] = {
         method.name: grpc.stream_unary_rpc_method_handler(
             unary(method.name, _FIELDS[method.input_type.name])
