@@ -17,15 +17,7 @@ _COPY_DESCRIPTORS = 6
 
 
 class Copied(BaseException):
-    """Raised in a process that was forked as a copy.
-
-    Args:
-        descriptors: Link, output, control socket, scoreboard and lifeline of the copy.
-    """
-
-    def __init__(self, descriptors: Sequence[int]) -> None:
-        super().__init__()
-        self.descriptors = descriptors
+    """Raised in a process that was forked as a copy, with its link, output, control socket, scoreboard and lifeline."""
 
 
 @dataclass
@@ -65,7 +57,7 @@ class ControlSocket:
                 why = self._obstacle(descriptors)
                 pid = 0 if why else fork_apart()
                 if not why and pid == 0:
-                    raise Copied(descriptors)
+                    raise Copied(*descriptors)
                 answer = {"failed": why} if why else {"pid": pid}
             except OSError as error:
                 answer = {"failed": str(error)}

@@ -6,7 +6,6 @@ import math
 import select
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.mailbox import Mailbox
@@ -15,16 +14,8 @@ from envwire.wire.mailbox import Mailbox
 _UNPOLLED_SECONDS = 1e-3
 
 
-class Source(Protocol):
-    """Something with a descriptor to poll."""
-
-    def fileno(self) -> int:
-        """Returns the descriptor to wait on."""
-        ...
-
-
 class Waiting:
-    """The sources to poll, with the callbacks for when they are readable."""
+    """The descriptors to poll, with the callbacks for when they are readable."""
 
     def __init__(self) -> None:
         self._poll = select.poll()
@@ -36,52 +27,52 @@ class Waiting:
         self._polled = 0.0
 
     def watch(
-        self, source: Source, ready: Callable[[], None], mailbox: Mailbox | None = None
+        self, descriptor: int, ready: Callable[[], None], mailbox: Mailbox | None = None
     ) -> None:
-        """Watches a source for bytes to read.
+        """Watches a descriptor for bytes to read.
 
         Args:
-            source: The source.
+            descriptor: The descriptor.
             ready: Called when there are some.
             mailbox: The mailbox in which they may be, too; at most one is watched at a time.
         """
-        self._deadlines.pop(source.fileno(), None)
-        self._ready[source.fileno()] = ready
+        self._deadlines.pop(descriptor, None)
+        self._ready[descriptor] = ready
         if mailbox is not None:
-            self._mailbox, self._mailbox_ready = mailbox, [(source.fileno(), select.POLLIN)]
-        self._poll.register(source.fileno(), select.POLLIN)
+            self._mailbox, self._mailbox_ready = mailbox, [(descriptor, select.POLLIN)]
+        self._poll.register(descriptor, select.POLLIN)
 
     def watch_writable(
-        self, source: Source, ready: Callable[[], None], seconds: float, late: Callable[[], None]
+        self, descriptor: int, ready: Callable[[], None], seconds: float, late: Callable[[], None]
     ) -> None:
-        """Watches a source until it is writable, instead of for bytes to read.
+        """Watches a descriptor until it is writable, instead of for bytes to read.
 
         Args:
-            source: The source.
+            descriptor: The descriptor.
             ready: Called when it is writable.
             seconds: How long to wait.
             late: Called when the time is up.
         """
-        self._leave_mailbox(source)
-        self._deadlines[source.fileno()] = (time.monotonic() + seconds, late)
-        self._ready[source.fileno()] = ready
-        self._poll.register(source.fileno(), select.POLLOUT)
+        self._leave_mailbox(descriptor)
+        self._deadlines[descriptor] = (time.monotonic() + seconds, late)
+        self._ready[descriptor] = ready
+        self._poll.register(descriptor, select.POLLOUT)
 
-    def unwatch(self, source: Source) -> None:
-        """Stops watching a source, which must still be open."""
-        self._leave_mailbox(source)
-        self._deadlines.pop(source.fileno(), None)
-        del self._ready[source.fileno()]
-        self._poll.unregister(source.fileno())
+    def unwatch(self, descriptor: int) -> None:
+        """Stops watching a descriptor, which must still be open."""
+        self._leave_mailbox(descriptor)
+        self._deadlines.pop(descriptor, None)
+        del self._ready[descriptor]
+        self._poll.unregister(descriptor)
 
-    def _leave_mailbox(self, source: Source) -> None:
-        if self._mailbox is not None and self._mailbox_ready[0][0] == source.fileno():
+    def _leave_mailbox(self, descriptor: int) -> None:
+        if self._mailbox is not None and self._mailbox_ready[0][0] == descriptor:
             self._mailbox = None
 
     def serve(self) -> None:
         """Waits, and calls the callbacks that are due."""
         for descriptor, _ in self._spin.poll(self._look) or self._sleep():
-            # A source may have been replaced since the poll.
+            # A descriptor may have got another callback since the poll.
             if ready := self._ready.get(descriptor):
                 ready()
         if self._deadlines:

@@ -96,15 +96,15 @@ class Worker:
         Returns:
             In a process that was forked for a copy of the session, the worker to run there; else None.
         """
-        self._waiting.watch(self.endpoints.link, self._link.serve)
-        self._waiting.watch(self.endpoints.control_socket, self._control_socket.serve)
+        self._waiting.watch(self.endpoints.link.fileno(), self._link.serve)
+        self._waiting.watch(self.endpoints.control_socket.fileno(), self._control_socket.serve)
         with self._sessions.warnings.installed():
             try:
                 with contextlib.suppress(ConnectionError):  # the front is gone
                     while not self._sessions.over:
                         self._waiting.serve()
             except Copied as copied:
-                descriptors = copied.descriptors
+                descriptors = copied.args
             else:
                 for served in self._sessions.by_number.values():
                     self._sessions.end(served)

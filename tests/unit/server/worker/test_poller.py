@@ -75,8 +75,8 @@ def test_a_client_that_steps_without_a_pause_keeps_no_socket_from_being_served(
 
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        waiting.watch(client.server, step, client.boxes)
-        waiting.watch(ours, lambda: heard.append(ours.recv(1)))
+        waiting.watch(client.server.fileno(), step, client.boxes)
+        waiting.watch(ours.fileno(), lambda: heard.append(ours.recv(1)))
         client.boxes.look()
         client.request()
         theirs.sendall(b"!")
@@ -95,8 +95,8 @@ def test_a_client_that_puts_frames_for_ever_keeps_no_socket_from_being_served(
     monkeypatch.setattr(Mailbox, "sleep", lambda _: True)
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        waiting.watch(client.server, lambda: served.append(True), client.boxes)
-        waiting.watch(ours, lambda: heard.append(ours.recv(1)))
+        waiting.watch(client.server.fileno(), lambda: served.append(True), client.boxes)
+        waiting.watch(ours.fileno(), lambda: heard.append(ours.recv(1)))
         theirs.sendall(b"!")
         for _ in range(3):
             waiting.serve()
@@ -111,7 +111,7 @@ def test_requests_are_served_wherever_they_come(waiting: Waiting, client: Client
         client.serve()
         served.append(True)
 
-    waiting.watch(client.server, step, client.boxes)
+    waiting.watch(client.server.fileno(), step, client.boxes)
     for count in range(20):
         client.boxes.sleep() if count % 3 else client.boxes.look()
         assert client.request() is (count % 3 == 0)
@@ -130,7 +130,7 @@ def test_a_request_that_comes_before_it_falls_asleep_is_served(
         client.serve()
         served.append(True)
 
-    waiting.watch(client.server, step, client.boxes)
+    waiting.watch(client.server.fileno(), step, client.boxes)
     client.boxes.look()
     assert client.request()
     waiting.serve()
@@ -141,10 +141,12 @@ def test_a_channel_that_waits_for_its_reader_takes_no_request(
     waiting: Waiting, client: Client
 ) -> None:
     served, flushed = list[bool](), list[bool]()
-    waiting.watch(client.server, lambda: served.append(True), client.boxes)
+    waiting.watch(client.server.fileno(), lambda: served.append(True), client.boxes)
     client.boxes.look()
     client.request()
-    waiting.watch_writable(client.server, lambda: flushed.append(True), SECONDS, lambda: None)
+    waiting.watch_writable(
+        client.server.fileno(), lambda: flushed.append(True), SECONDS, lambda: None
+    )
     waiting.serve()
     assert (served, flushed) == ([], [True])
-    waiting.unwatch(client.server)
+    waiting.unwatch(client.server.fileno())

@@ -53,7 +53,7 @@ class Channels:
         """Removes and returns the channel of a session, if it has one; the caller must close it."""
         channel = self._open.pop(session, None)
         if channel is not None:
-            self._waiting.unwatch(channel)
+            self._waiting.unwatch(channel.fileno())
         return channel
 
     def keep_unsent(self, session: ServedSession) -> None:
@@ -84,7 +84,8 @@ class Channels:
                 channel.close_copy()
 
     def _watch(self, session: ServedSession, channel: Channel) -> None:
-        self._waiting.watch(channel, partial(self._serve, session, channel), channel.mailbox)
+        serve = partial(self._serve, session, channel)
+        self._waiting.watch(channel.fileno(), serve, channel.mailbox)
 
     def _serve(self, session: ServedSession, channel: Channel) -> None:
         try:
@@ -109,7 +110,7 @@ class Channels:
     ) -> None:
         """Stops reading from a client until it has read the reply; closes its connection if that takes too long."""
         self._waiting.watch_writable(
-            channel,
+            channel.fileno(),
             partial(self._flush, session, channel, requests),
             SEND_SECONDS,
             partial(self._lose, session, channel),
@@ -132,7 +133,7 @@ class Channels:
     def _lose(self, session: ServedSession, channel: Channel) -> None:
         if channel in self._lingering:
             self._lingering.remove(channel)
-            self._waiting.unwatch(channel)
+            self._waiting.unwatch(channel.fileno())
             channel.close()
         elif self._open.get(session) is channel:
             self.close(session)
