@@ -25,8 +25,7 @@ from envwire.codec import (
 from envwire.codec.fastpath.step_requests import StepRequestWriter
 from envwire.codec.fastpath.step_responses import StepResponseWriter
 from envwire.server._worker.direct.channel import Channel as ServerChannel
-from envwire.server._worker.direct.mailbox import Boxes
-from envwire.server._worker.direct.shared_memory import SharedSlots
+from envwire.server._worker.direct.shared_memory import Boxes, SharedSlots
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Attachments, Packet

@@ -11,8 +11,7 @@ import socket
 from collections.abc import Iterator
 
 from envwire.server._ipc.gathering import Buffer, send_some
-from envwire.server._worker.direct.mailbox import Boxes
-from envwire.server._worker.direct.shared_memory import SharedSlots
+from envwire.server._worker.direct.shared_memory import Boxes, SharedSlots
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import HEADER, HEADER_BYTES, Packet
 from envwire.wire.mailbox import BOX_BYTES

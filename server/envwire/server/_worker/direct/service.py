@@ -14,8 +14,7 @@ from envwire.server._ipc.frames import FrameSocket, MemoryUse
 from envwire.server._session.states import State
 from envwire.server._worker.direct.channel import Channel, ChannelError, end_connection
 from envwire.server._worker.direct.channels import Channels
-from envwire.server._worker.direct.mailbox import new_boxes
-from envwire.server._worker.direct.shared_memory import share
+from envwire.server._worker.direct.shared_memory import new_boxes, share
 from envwire.server._worker.poller import Waiting
 from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig

@@ -1,7 +1,8 @@
-"""Memory shared with a client on the same machine: large attachments are written once and read in place.
+"""Memory shared with a client on the same machine: slots for large attachments, and a mailbox for small frames.
 
 It has no name: the client gets the descriptor over a Unix socket, and the kernel frees the memory when the last process
-that maps it is gone, however it ended. The client clears a slot's byte once it no longer uses any of its contents.
+that maps it is gone, however it ended. Attachments are written once and read in place; the client clears a slot's byte
+once it no longer uses any of its contents.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import ALIGNMENT, Attachments
+from envwire.wire.mailbox import BOX_BYTES, ORDERED, Mailbox
 
 #: Smaller frames are faster on the socket, in bytes.
 SHARED_FROM = 65536
@@ -22,7 +24,7 @@ _MAX_SLOTS = 8
 _FEWEST_SLOTS = 2
 
 
-def sealed_memory(name: str, size: int) -> tuple[int, mmap.mmap]:
+def _sealed_memory(name: str, size: int) -> tuple[int, mmap.mmap]:
     """Allocates memory that can be shared, and returns its descriptor and the memory.
 
     Args:
@@ -58,7 +60,7 @@ class SharedSlots:
     def __init__(self, slots: int, slot_bytes: int) -> None:
         page = mmap.PAGESIZE
         self.layout = direct_pb2.SharedMemory(slots=slots, slot_bytes=slot_bytes, first_slot=page)
-        self.descriptor, self._memory = sealed_memory("envwire-frames", page + slots * slot_bytes)
+        self.descriptor, self._memory = _sealed_memory("envwire-frames", page + slots * slot_bytes)
         self._view = memoryview(self._memory)
 
     def put(self, attachments: Attachments) -> int:
@@ -114,3 +116,34 @@ def _bytes_of(space: Any) -> int:
     for axis in shape:
         size *= axis
     return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+class Boxes:
+    """The two boxes of a channel, both of whose readers sleep.
+
+    Attributes:
+        descriptor: Descriptor of the memory, for the client.
+
+    Raises:
+        OSError: There is not enough memory.
+    """
+
+    def __init__(self) -> None:
+        self.descriptor, self._memory = _sealed_memory("envwire-mailbox", 2 * BOX_BYTES)
+        Mailbox.prepare(self._memory, BOX_BYTES)
+
+    def mailbox(self, wake: Callable[[bytes], object]) -> Mailbox:
+        """Returns the server's end (see `Mailbox`)."""
+        return Mailbox(self._memory, BOX_BYTES, wake, server=True)
+
+    def close_descriptor(self) -> None:
+        """Closes the descriptor once the client has been given it."""
+        os.close(self.descriptor)
+
+
+def new_boxes() -> Boxes | None:
+    """Allocates boxes; None if memory is short, or this machine can have no mailboxes."""
+    try:
+        return Boxes() if ORDERED else None
+    except OSError:  # the client then gets all frames on the socket
+        return None

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envwire.server._worker.direct.channel import Channel, ChannelError
-from envwire.server._worker.direct.mailbox import Boxes
+from envwire.server._worker.direct.shared_memory import Boxes
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import ALIGNMENT, HEADER, HEADER_BYTES, Attachments, Packet
 from envwire.wire.mailbox import BOX_BYTES, ORDERED, WAKE, Mailbox
