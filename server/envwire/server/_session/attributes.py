@@ -7,19 +7,10 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from envwire.codec import (
-    FaultError,
-    Reason,
-    decode_mapping,
-    decode_value,
-    decode_values,
-    encode_value,
-    fault_from_exception,
-)
+from envwire.codec import FaultError, Reason, encode_value, fault_from_exception
 from envwire.server._hosting.np_random import mirror
 from envwire.server._hosting.vector.vector_hosts import MembersHost
 from envwire.server._session.hosted_env import Answer, HostedEnv
-from envwire.server._session.values import read
 from envwire.v1 import environment_pb2 as pb
 
 #: Attributes that hold the generator itself, of which the state is sent.
@@ -76,7 +67,7 @@ def _found(hosted: HostedEnv, name: str, members: Sequence[int]) -> Any:
 def set_attribute(hosted: HostedEnv, request: pb.SetAttributeRequest, answer: Answer) -> None:
     """Sets an attribute on the outermost wrapper that has it."""
     hosted.attribute_access.check_set(request.name)
-    value = read(decode_value, request.value, hosted.family)
+    value = hosted.read(request.value)
     env = hosted.chosen(request.members)
     # Gymnasium 0.29 has no set_wrapper_attr, 1.0 has it without `force`.
     setter = partial(_method(env, "set_wrapper_attr") or _set_where_it_is, env)
@@ -125,9 +116,8 @@ def call_method(hosted: HostedEnv, request: pb.CallMethodRequest, answer: Answer
             Reason.ATTRIBUTE_NOT_ALLOWED,
             f"{request.name!r} is not a method; read it with GetAttribute",
         )
-    args = read(decode_values, request.args, hosted.family)
-    named = read(decode_mapping, request.kwargs, hosted.family)
-    kwargs = {str(key): value for key, value in named.items()}
+    args = hosted.read(request.args)
+    kwargs = {str(key): value for key, value in hosted.read(request.kwargs).items()}
     result = hosted.call(method, *args, **kwargs)
     message = answer.message.call_method.result
     encode_value(result, message, "result", opaque=True, attachments=answer.attachments)

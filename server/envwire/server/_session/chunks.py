@@ -6,13 +6,12 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from envwire.codec import FaultError, Reason, decode_value, encode_fault, fault_from_exception
+from envwire.codec import FaultError, Reason, encode_fault, fault_from_exception
 from envwire.server._hosting.np_random import restore
 from envwire.server._ipc.fault_replies import reply_too_large
 from envwire.server._session.hosted_env import HostedEnv
 from envwire.server._session.replay import PART_SECONDS
 from envwire.server._session.states import State
-from envwire.server._session.values import read
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
 
@@ -49,7 +48,7 @@ def read_chunk(hosted: HostedEnv, request: pb.StepRequest) -> Readable:
 def _readable(hosted: HostedEnv, values: Iterable[values_pb2.Value]) -> Readable:
     actions: list[Any] = []
     try:
-        actions.extend(read(decode_value, value, hosted.family) for value in values)
+        actions.extend(map(hosted.read, values))
     except FaultError as fault:
         return actions, fault
     return actions, None

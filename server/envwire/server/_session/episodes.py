@@ -6,20 +6,13 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from envwire.codec import (
-    CodecError,
-    FaultError,
-    Reason,
-    decode_mapping,
-    decode_value,
-    fault_from_exception,
-)
+from envwire.codec import CodecError, FaultError, Reason, fault_from_exception
 from envwire.codec.steps import truth, write_step
 from envwire.server._hosting.np_random import mirror, restore
 from envwire.server._hosting.vector.vector_hosts import RESET_MASK, is_vector
 from envwire.server._session.hosted_env import Answer, HostedEnv, reason_of
 from envwire.server._session.states import Event
-from envwire.server._session.values import check_info, read, write, write_info
+from envwire.server._session.values import check_info, write, write_info
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Attachments
 
@@ -29,14 +22,15 @@ _STEP = Event.STEP
 
 def reset(hosted: HostedEnv, request: pb.ResetRequest, answer: Answer) -> Event:
     """Starts an episode; seed and options are passed on only if the client gave them."""
-    env, family, response = hosted.env, hosted.family, answer.message.reset
+    env, response = hosted.env, answer.message.reset
     kwargs: dict[str, Any] = {}
     if request.HasField("seed"):
-        kwargs["seed"] = read(decode_value, request.seed, family)
+        kwargs["seed"] = hosted.read(request.seed)
     if request.HasField("options"):
-        kwargs["options"] = read(decode_mapping, request.options, family)
+        kwargs["options"] = hosted.read(request.options)
     if request.member_options:
-        kwargs["member_options"] = _member_options(hosted, request)
+        hosted.with_members()  # else the request is refused
+        kwargs["member_options"] = list(map(hosted.read, request.member_options))
     if request.HasField("np_random"):
         restore(env, request.np_random)
     observation, info = hosted.call(lambda: _pair(env.reset(**kwargs)))
@@ -48,16 +42,11 @@ def reset(hosted: HostedEnv, request: pb.ResetRequest, answer: Answer) -> Event:
     return Event.RESET
 
 
-def _member_options(hosted: HostedEnv, request: pb.ResetRequest) -> list[dict[Any, Any]]:
-    hosted.with_members()
-    return [read(decode_mapping, options, hosted.family) for options in request.member_options]
-
-
 def chosen_members(hosted: HostedEnv, request: pb.ResetRequest) -> Sequence[int] | None:
     """Returns the members of a vector environment that a reset selects by a mask; None for all of them."""
     if not is_vector(hosted.env) or not request.HasField("options"):
         return None
-    mask = read(decode_mapping, request.options, hosted.family).get(RESET_MASK)
+    mask = hosted.read(request.options).get(RESET_MASK)
     return mask if mask is None else [member for member, chosen in enumerate(mask) if chosen]
 
 
@@ -72,7 +61,7 @@ def read_action(hosted: HostedEnv, request: pb.StepRequest) -> Any:
     Raises:
         FaultError: The action or the generator state is invalid.
     """
-    action = read(decode_value, request.action, hosted.family)
+    action = hosted.read(request.action)
     if request.HasField("np_random"):
         restore(hosted.env, request.np_random)
     return action

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from envwire.codec import Family, FaultError, Reason, fault_from_exception
+from envwire.codec import CodecError, Family, FaultError, Reason, fault_from_exception
+from envwire.codec.values.encoding import decode_mapping, decode_value, decode_values
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
 from envwire.server._hosting.vector.member_starts import MemberStarts
 from envwire.server._hosting.vector.vector_hosts import MembersHost
 from envwire.server._session.snapshots import Snapshots
-from envwire.v1 import environment_pb2
+from envwire.v1 import environment_pb2, values_pb2
 from envwire.wire.frames import Attachments
 
 
@@ -32,6 +33,12 @@ class Answer:
 
 _T = TypeVar("_T")
 
+_DECODERS: dict[type, Callable[..., Any]] = {
+    values_pb2.Value: decode_value,
+    values_pb2.ValueList: decode_values,
+    values_pb2.ValueMap: decode_mapping,
+}
+
 
 @dataclass
 class HostedEnv:
@@ -49,6 +56,17 @@ class HostedEnv:
     def member_resets(self) -> Sequence[environment_pb2.MemberReset]:
         """The resets of members during the last request, if the client asked for them at Make."""
         return self.env.member_resets if isinstance(self.env, MembersHost) else ()
+
+    def read(self, message: values_pb2.Value | values_pb2.ValueList | values_pb2.ValueMap) -> Any:
+        """Decodes a value, a list or a mapping that a client sent.
+
+        Raises:
+            FaultError: INVALID_VALUE.
+        """
+        try:
+            return _DECODERS[type(message)](message, self.family, opaque=False)
+        except CodecError as error:
+            raise FaultError(Reason.INVALID_VALUE, str(error)) from error
 
     def call(self, function: Callable[..., _T], /, *args: Any, **kwargs: Any) -> _T:
         """Calls the environment and maps whatever it raises.

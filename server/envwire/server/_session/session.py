@@ -15,14 +15,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from envwire.codec import (
-    CodecError,
-    Family,
-    FaultError,
-    Reason,
-    encode_warnings,
-    fault_from_exception,
-)
+from envwire.codec import CodecError, Family, FaultError, Reason, fault_from_exception
 from envwire.codec.fastpath.inlining import inlined
 from envwire.codec.fastpath.step_codec import step_codec
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
@@ -30,6 +23,7 @@ from envwire.server._hosting.vector.vector_hosts import is_vector
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.scoreboard_row import Row
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
+from envwire.server._session import unserved
 from envwire.server._session.chunks import read_chunk, take_chunk
 from envwire.server._session.counting.step_notes import StepNotes
 from envwire.server._session.episodes import (
@@ -43,12 +37,6 @@ from envwire.server._session.hosted_env import Answer, HostedEnv
 from envwire.server._session.operations import OPERATIONS
 from envwire.server._session.replay import Replaying
 from envwire.server._session.states import TRANSITIONS, Event, State
-from envwire.server._session.unserved import (
-    has_header,
-    not_for_a_session,
-    sequence_gap,
-    sequence_reused,
-)
 from envwire.server._session.warning_log import WarningLog
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Attachments, Packet
@@ -135,10 +123,10 @@ class Session:
             return _fault(FaultError(Reason.MALFORMED_REQUEST, f"not an InteractRequest: {error}"))
         kind = request.WhichOneof("request")
         if kind is None or kind not in SESSION_REQUESTS:
-            return _fault(not_for_a_session(kind))
+            return _fault(unserved.not_for_a_session(kind))
         body = getattr(request, kind)
         if body.HasField("header"):
-            return _fault(has_header(kind))
+            return _fault(unserved.has_header(kind))
         if body.sequence != self._sequence + 1:
             return self._answer_out_of_order(raw, body.sequence, attach)
         attachments = Attachments() if attach else None
@@ -278,16 +266,15 @@ class Session:
         message = answer.message
         if event is not None:
             self.state = TRANSITIONS[self.state, event]
-        if given := self.warnings.take():
-            body: Any = getattr(message, message.WhichOneof("response") or "")
-            body.warnings.extend(encode_warnings(given))
+        if self.warnings.given:
+            self.warnings.move_to(getattr(message, message.WhichOneof("response") or ""))
         return Packet(message.SerializeToString(), answer.attachments)
 
     def _answer_out_of_order(self, raw: bytes, sequence: int, attach: bool) -> Packet:
         if sequence != self._sequence or not self._request:
-            return _fault(sequence_gap(sequence, self._sequence + 1))
+            return _fault(unserved.sequence_gap(sequence, self._sequence + 1))
         if raw != self._request:
-            return _fault(sequence_reused(sequence))
+            return _fault(unserved.sequence_reused(sequence))
         if self.counts is not None:
             self.counts.add_repeat()
         return self._reply if attach else inlined(self._reply)

@@ -1,32 +1,13 @@
-"""Decodes values of requests and encodes values of answers; errors become faults."""
+"""Encodes values of answers; errors become faults."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, cast
+from collections.abc import Mapping
+from typing import Any, cast
 
-from envwire.codec import CodecError, Family, FaultError, Reason, encode_mapping, encode_value
+from envwire.codec import CodecError, FaultError, Reason, encode_mapping, encode_value
 from envwire.v1 import values_pb2
 from envwire.wire.frames import Attachments
-
-_T = TypeVar("_T")
-
-
-def read(decode: Callable[..., _T], message: Any, family: Family) -> _T:
-    """Decodes a client's value.
-
-    Args:
-        decode: Decoder for this kind of message.
-        message: The client's message.
-        family: Classes of the spaces to build.
-
-    Raises:
-        FaultError: INVALID_VALUE.
-    """
-    try:
-        return decode(message, family, opaque=False)
-    except CodecError as error:
-        raise FaultError(Reason.INVALID_VALUE, str(error)) from error
 
 
 def write(

@@ -7,6 +7,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
+from envwire.codec import encode_warnings
+
 
 class WarningLog:
     """The warnings of one session, which are issued again in its client's process."""
@@ -18,6 +20,10 @@ class WarningLog:
         """Returns and clears the warnings since the last call."""
         given, self.given = self.given, []
         return given
+
+    def move_to(self, body: Any) -> None:
+        """Writes the warnings since the last call into the body of an answer."""
+        body.warnings.extend(encode_warnings(self.take()))
 
 
 class WarningRecorder:

@@ -6,7 +6,7 @@ import os
 import time
 from dataclasses import dataclass, replace
 
-from envwire.codec import FaultError, Reason, encode_warnings
+from envwire.codec import FaultError, Reason
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._hosting.making import describe, make_environment
 from envwire.server._ipc.frames import SLOT, Frame
@@ -104,7 +104,7 @@ class SessionMaker:
         reply.make.capabilities.extend(session.capabilities)
         if not self.sessions.packed and not obstacle():
             reply.make.capabilities.append("fork")
-        reply.make.warnings.extend(encode_warnings(session.warnings.take()))
+        session.warnings.move_to(reply.make)
         if isinstance(session, RecordedSession):
             session.begin_recording(reply.make)
         return reply.SerializeToString()
