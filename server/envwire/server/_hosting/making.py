@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from functools import partial
 from typing import Any
 
 from envwire.codec import (
@@ -14,13 +15,13 @@ from envwire.codec import (
     decode_mapping,
     encode_env_spec,
     encode_mapping,
+    encode_space,
     encode_value,
     fault_from_exception,
 )
 from envwire.server._hosting.libraries import Catalogue
-from envwire.server._hosting.spaces import write_spaces
 from envwire.server._hosting.vector.vector_hosts import is_vector
-from envwire.server._hosting.vector.vectors import describe_vector, make_vector
+from envwire.server._hosting.vector.vectors import make_vector
 from envwire.v1 import environment_pb2, values_pb2
 
 _ANY_REWARD = (-float("inf"), float("inf"))
@@ -38,21 +39,21 @@ def make_environment(
     family = listing.library.family
     kwargs = _keywords(request.kwargs, "kwargs", family)
     wrappers = [
-        (
+        partial(
             catalogue.wrapper(wrapper.name, listing.library),
-            _keywords(wrapper.kwargs, wrapper.name, family),
+            **_keywords(wrapper.kwargs, wrapper.name, family),
         )
         for wrapper in request.wrappers
     ]
     if request.HasField("render_mode"):
         kwargs["render_mode"] = request.render_mode
-    if request.HasField("vector"):
-        return make_vector(listing.library, request, wrappers, kwargs), family
     env: Any = None
     try:
+        if request.HasField("vector"):
+            return make_vector(listing.library, request, wrappers, kwargs), family
         env = listing.library.make(request.env_id, **kwargs)
-        for wrapper, own in wrappers:  # innermost first
-            env = wrapper(env, **own)
+        for wrapper in wrappers:  # innermost first
+            env = wrapper(env)
         return listing.library.hosted(env), family
     except Exception as error:
         with contextlib.suppress(Exception):  # there is none if `make` raised
@@ -81,7 +82,7 @@ def describe(env: Any, family: Family) -> environment_pb2.MakeResponse:
         FaultError: UNSUPPORTED when a space has no wire form.
     """
     response = environment_pb2.MakeResponse(library=family.name, description=_described(env))
-    write_spaces(env, response, "observation_space", "action_space")
+    _write_spaces(env, response, "observation_space", "action_space")
     encode_mapping(dict(env.metadata or {}), response.metadata, "metadata", opaque=True)
     if env.render_mode is not None:
         response.render_mode = str(env.render_mode)
@@ -89,8 +90,20 @@ def describe(env: Any, family: Family) -> environment_pb2.MakeResponse:
     if env.spec is not None:
         encode_env_spec(env.spec, response.spec)
     if is_vector(env):
-        describe_vector(env, response.vector)
+        response.vector.num_envs = env.num_envs
+        _write_spaces(env, response.vector, "single_observation_space", "single_action_space")
+        mode = env.metadata.get("autoreset_mode")
+        response.vector.autoreset_mode = getattr(mode, "name", "")
     return response
+
+
+def _write_spaces(env: Any, message: Any, *names: str) -> None:
+    """Writes spaces of `env` into the fields of `message` with the same names."""
+    try:
+        for name in names:
+            encode_space(getattr(env, name), getattr(message, name), name)
+    except CodecError as error:
+        raise FaultError(Reason.UNSUPPORTED, str(error)) from error
 
 
 def _reward_range(env: Any) -> Any:

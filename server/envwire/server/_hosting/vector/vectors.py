@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
-from envwire.codec import Family, FaultError, Reason, fault_from_exception
+from envwire.codec import Family, FaultError, Reason
 from envwire.server._hosting.library import Library, check_free
-from envwire.server._hosting.spaces import write_spaces
 from envwire.server._hosting.vector.vector_hosts import MembersHost, NativeHost
 from envwire.v1 import environment_pb2
 
@@ -16,20 +14,18 @@ _DEFAULT_AUTORESET = "NEXT_STEP"
 #: The vectorization modes: members that step one after another, or environments that step as arrays.
 _SYNC, _NATIVE = "sync", "vector_entry_point"
 
-#: A wrapper class and its keyword arguments.
-WrapperCall = tuple[Callable[..., Any], Mapping[str, Any]]
-
 
 def make_vector(
     library: Library,
     request: environment_pb2.MakeRequest,
-    wrappers: Sequence[WrapperCall],
+    wrappers: Sequence[Callable[[Any], Any]],
     kwargs: Mapping[str, Any],
 ) -> NativeHost:
     """Makes the vector environment that a client asked for.
 
     Raises:
-        FaultError: The library or the environment does not offer this vector environment, or a constructor raised.
+        FaultError: The library or the environment does not offer this vector environment.
+        Exception: What a constructor raised.
     """
     mode = request.vector.vectorization_mode or _SYNC
     if mode not in (_SYNC, _NATIVE):
@@ -38,23 +34,19 @@ def make_vector(
             f"vectorization mode {mode!r} is not one of {_SYNC}, {_NATIVE}: a session steps its environments in one "
             "process; for more processes make more sessions",
         )
-    try:
-        autoreset = _autoreset(library.family, request)
-        given: dict[str, Any] = {
-            "num_envs": request.vector.num_envs,
-            "vectorization_mode": mode,
-            "vector_kwargs": {"autoreset_mode": autoreset, "copy": False}
-            if mode == _SYNC
-            else None,
-            "wrappers": [partial(wrapper, **own) for wrapper, own in wrappers],
-        }
-        check_free("make_vec", {"id", *given}, kwargs)
-        env = library.make_vec(request.env_id, **given, **kwargs)
-        if mode == _SYNC:
-            return MembersHost(env, report_resets=request.vector.report_member_resets)
-        return _native(env, autoreset, request)
-    except Exception as error:
-        raise fault_from_exception(error) from error
+    autoreset = _autoreset(library.family, request)
+    settings = {"autoreset_mode": autoreset, "copy": False} if mode == _SYNC else None
+    given: dict[str, Any] = {
+        "num_envs": request.vector.num_envs,
+        "vectorization_mode": mode,
+        "vector_kwargs": settings,
+        "wrappers": wrappers,
+    }
+    check_free("make_vec", {"id", *given}, kwargs)
+    env = library.make_vec(request.env_id, **given, **kwargs)
+    if mode == _SYNC:
+        return MembersHost(env, report_resets=request.vector.report_member_resets)
+    return _native(env, autoreset, request)
 
 
 def _autoreset(family: Family, request: environment_pb2.MakeRequest) -> Any:
@@ -85,14 +77,3 @@ def _native(env: Any, autoreset: Any, request: environment_pb2.MakeRequest) -> N
             "or use vectorization mode 'sync'",
         )
     return NativeHost(env)
-
-
-def describe_vector(host: NativeHost, info: environment_pb2.VectorInfo) -> None:
-    """Writes the parts of a description that only vector environments have.
-
-    Raises:
-        FaultError: UNSUPPORTED: a space has no wire form.
-    """
-    info.num_envs = host.num_envs
-    write_spaces(host, info, "single_observation_space", "single_action_space")
-    info.autoreset_mode = getattr(host.metadata.get("autoreset_mode"), "name", "")
