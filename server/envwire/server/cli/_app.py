@@ -28,8 +28,7 @@ from envwire.server.cli._recordings.replay import replay
 from envwire.server.cli._secure.certs import certs
 from envwire.server.cli._secure.token import token
 from envwire.server.cli._serve.dashboard import dashboard
-from envwire.server.cli._serve.farm import farm
-from envwire.server.cli._serve.gateway import gateway
+from envwire.server.cli._serve.farm import farm, gateway
 from envwire.server.cli._serve.image import image
 from envwire.server.cli._serve.serve import EPILOG, serve
 

@@ -1,4 +1,4 @@
-"""`envwire farm`: runs a farm, and shows the status of any farm."""
+"""`envwire farm` and `envwire gateway`: run a farm, or its gateway alone, and show the status of any farm."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from typing import Annotated, Any
 
 import typer
 
-from envwire.server._logs.setup import log_to_stderr
+from envwire.farm.gateway.config import SETTINGS as GATEWAY_SETTINGS
+from envwire.farm.gateway.config import GatewayConfig
+from envwire.server._logs.setup import TEXT, log_to_stderr
 from envwire.server._settings.sources import gather
 from envwire.server.cli._inspect.farm_status import status
 from envwire.server.cli._serve.live_page import Dashboard, DashboardPort, live_page
 from envwire.server.cli._serve.settings_options import ConfigFile, given, take_settings
-from envwire.server.cli._serve.starting import starting
+from envwire.server.cli._serve.starting import starting, tell_ready
 from envwire.server.config import SETTINGS
 
 #: Settings that the farm chooses, or that make no sense for servers whose machine is not known in advance.
@@ -102,7 +104,6 @@ def up(
     with starting("farm up"):
         from envwire.farm.engines import compose, local, ray
         from envwire.farm.engines.scaling import Scale
-        from envwire.farm.gateway.config import GatewayConfig
         from envwire.server.config import ServerConfig
 
         if (least or most) and on is not Engine.RAY:
@@ -118,15 +119,34 @@ def up(
         tokens = settings.get("tokens", "")
         if tokens and on is not Engine.LOCAL:
             raise ValueError("--tokens is for --on local; docker/farm-tls.yaml has containers")
-        gateway = GatewayConfig(port=port, http_port=http_port, insecure=insecure, tokens=tokens)
+        front = GatewayConfig(port=port, http_port=http_port, insecure=insecure, tokens=tokens)
         settings["count_episodes"] = dashboard or settings.get("count_episodes", False)
         paths = () if on is Engine.COMPOSE else (os.getcwd(),)
         server = ServerConfig(**settings, sys_path=paths)
         log_to_stderr(server.log_format)
         with live_page("farm up", dashboard, dashboard_port) as ready:
-            engines[on](servers, server, gateway, ready)
+            engines[on](servers, server, front, ready)
 
 
 take_settings(up, _TAKEN)
 farm.command()(up)
 farm.command()(status)
+
+
+def gateway(ctx: typer.Context, *, config: ConfigFile = "", **options: Any) -> None:
+    """Serve a farm's gateway, one address for many servers, until SIGTERM or Ctrl-C.
+
+    Servers register with `envwire serve --join HOST:PORT`. Clients make environments here and then talk to the server
+    that hosts them. Prints "ready: HOST:PORT" when clients can connect.
+
+    Example: envwire gateway --port 50050
+    """
+    with starting("gateway"):
+        from envwire.farm.gateway.gateway import run
+
+        log_to_stderr(TEXT)
+        settings = gather(GATEWAY_SETTINGS, given(ctx, options), os.environ, config)
+        run(GatewayConfig(**settings), tell_ready)
+
+
+take_settings(gateway, GATEWAY_SETTINGS)

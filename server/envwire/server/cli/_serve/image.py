@@ -14,8 +14,8 @@ from typing import Annotated
 
 import typer
 
+from envwire.server.cli._failures import USAGE, stop
 from envwire.server.cli._parameters import check_output
-from envwire.server.cli._stop import USAGE, stop
 
 _TEMPLATE = """\
 # Written by `envwire image`; {base} is built from docker/server.Dockerfile.

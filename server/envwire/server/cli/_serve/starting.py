@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from envwire.server._system import check_system
-from envwire.server.cli._stop import USAGE, describe_os_error, stop
+from envwire.server.cli._failures import USAGE, describe_os_error, stop
 
 
 @contextmanager
