@@ -1,14 +1,15 @@
-"""Prints errors of commands in one line, with the remote traceback for an environment's errors."""
+"""Ends commands that cannot continue, with the reason in one line. No slow imports: `envwire --help` loads it."""
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import NoReturn
 
 import typer
 
-from envwire.client.errors import RemoteError, RemoteTracebackError
-from envwire.envs.error import Error
-from envwire.server.cli._stop import USAGE, describe_os_error, stop
+#: Exit status of a command whose arguments or options cannot be used.
+USAGE = 2
 
 
 class CommandError(Exception):
@@ -27,34 +28,67 @@ class UsageError(CommandError):
     status = USAGE
 
 
-def of_the_server(error: BaseException) -> bool:
-    """Returns whether an error comes from the server and would be the same over every transport."""
-    return isinstance(error, (RemoteError, Error))
+def stop(command: str, text: object, status: int = 1) -> NoReturn:
+    """Prints why a command ends, in one line, and exits with a status."""
+    typer.echo(f"envwire {command}: {text}", err=True)
+    raise typer.Exit(status) from None
 
 
-def fail(command: str, error: BaseException) -> NoReturn:
-    """Prints why a command failed and exits with its status.
+@contextmanager
+def reporting(command: str, *plain: type[Exception]) -> Generator[None]:
+    """Context of a command, which ends with the first exception; the reason is printed in one line.
 
-    An environment's exception is printed with its cause, the traceback from the server. Any other exception, such as a
-    file that cannot be written, is printed in one line.
+    An environment's exception is printed with its cause, the traceback from the server.
+
+    Args:
+        command: The command's name.
+        plain: Exceptions whose text says enough; others are printed with their class.
     """
+    try:
+        yield
+    except typer.Exit:
+        raise
+    except CommandError as error:
+        stop(command, error, error.status)
+    except plain as error:
+        stop(command, error)
+    except Exception as error:
+        _fail(command, error)
+
+
+def _fail(command: str, error: Exception) -> NoReturn:
+    from envwire.client.errors import RemoteTracebackError
+
     if isinstance(error, BrokenPipeError) and not of_the_server(error):
         raise typer.Exit(1) from None  # what reads the output has ended, as in `| head -1`
-    if isinstance(error, CommandError):
-        stop(command, error, error.status)
     if isinstance(error.__cause__, RemoteTracebackError) and not of_the_server(error):
         typer.echo(f"The environment raised, on the server:{error.__cause__}", err=True)
         stop(command, f"the environment raised {_with_class(error)}")
     stop(command, describe_error(error))
 
 
+def of_the_server(error: BaseException) -> bool:
+    """Returns whether an error comes from the server and would be the same over every transport."""
+    from envwire.client.errors import RemoteError
+    from envwire.envs.error import Error
+
+    return isinstance(error, (RemoteError, Error))
+
+
 def describe_error(error: BaseException) -> str:
     """Describes an error in one line, without advice that only a program can follow."""
-    if isinstance(error, RemoteError):
-        return str(error).removesuffix(error.advice)
+    if of_the_server(error):
+        return str(error).removesuffix(getattr(error, "advice", ""))
     if isinstance(error, OSError) and error.filename is not None:
         return describe_os_error(error)
-    return str(error) if of_the_server(error) else _with_class(error)
+    return _with_class(error)
+
+
+def describe_os_error(error: OSError) -> str:
+    """Describes an error; one of a file that was named, without the number that Python puts first."""
+    if error.filename is None:
+        return str(error)
+    return f"cannot open {error.filename}: {error.strerror}; correct the path or its permissions"
 
 
 def _with_class(error: BaseException) -> str:

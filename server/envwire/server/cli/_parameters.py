@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from envwire.server.cli._stop import USAGE, stop
+from envwire.server.cli._drive.arguments import keyword_arguments, wrapper_requests
+from envwire.server.cli._failures import USAGE, stop
 
 #: The target that stands for the command's own process.
 IN_PROCESS = "in-process"
@@ -62,18 +63,6 @@ def _check_target(target: str) -> None:
 def _check_targets(targets: list[str]) -> None:
     for target in targets:
         _check_target(target)
-
-
-def _check_kwargs(options: list[str]) -> None:
-    from envwire.server.cli._drive.arguments import keyword_arguments
-
-    keyword_arguments(options)
-
-
-def _check_wrappers(options: list[str]) -> None:
-    from envwire.server.cli._drive.arguments import wrapper_requests
-
-    wrapper_requests(options)
 
 
 def check_transport(name: str) -> None:
@@ -138,7 +127,7 @@ Kwargs = Annotated[
         "--kwarg",
         metavar="NAME=VALUE",
         help="Argument of the environment, VALUE in JSON or text; may be repeated.",
-        callback=checked(_check_kwargs),
+        callback=checked(keyword_arguments),
     ),
 ]
 TransportName = Annotated[
@@ -155,7 +144,7 @@ Wrappers = Annotated[
     typer.Option(
         metavar="NAME",
         help="Wrapper on the server, innermost first: NAME, or NAME={JSON arguments}; may be repeated.",
-        callback=checked(_check_wrappers),
+        callback=checked(wrapper_requests),
     ),
 ]
 Library = Annotated[str, typer.Option(help="Library to take the id from; any by default.")]

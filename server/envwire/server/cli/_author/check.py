@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from envwire.server.cli._failures import reporting
 from envwire.server.cli._parameters import EnvId, Imports, Kwargs, TargetOption
-from envwire.server.cli._stop import stop
 
 if TYPE_CHECKING:
     from envwire.server.cli._author.checks import Finding
@@ -27,18 +27,13 @@ def check(
     from envwire.server.cli._author.checks import CHECKS, findings
     from envwire.server.cli._author.subject import Subject
     from envwire.server.cli._drive.arguments import keyword_arguments
-    from envwire.server.cli._failures import fail
     from envwire.server.cli._progress import tracked
     from envwire.server.server import ServerError
 
-    try:
+    with reporting("check", ServerError):
         kwargs = keyword_arguments(kwarg or ())
         with Subject(env_id, target, imports or (), kwargs) as subject:
             found = list(tracked(findings(subject), f"checking {env_id}", len(CHECKS)))
-    except ServerError as error:
-        stop("check", error)
-    except Exception as error:
-        fail("check", error)
     _show(env_id, found)
     if any(finding.passed is False for finding in found):
         raise typer.Exit(1)

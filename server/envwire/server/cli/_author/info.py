@@ -7,6 +7,7 @@ from typing import Any
 
 import typer
 
+from envwire.server.cli._failures import reporting
 from envwire.server.cli._parameters import AsJson, EnvId, Imports, Kwargs, TargetOption
 
 
@@ -23,15 +24,12 @@ def info(
     """
     from envwire.server.cli._author.subject import Subject
     from envwire.server.cli._drive.arguments import keyword_arguments
-    from envwire.server.cli._failures import fail
 
-    try:
+    with reporting("info"):
         subject = Subject(env_id, target, imports or (), keyword_arguments(kwarg or ()))
         env = subject.remote() if target else subject.local()
         facts = _facts(env)
         env.close()
-    except Exception as error:
-        fail("info", error)
     if as_json:
         typer.echo(json.dumps(facts, indent=2))
         return

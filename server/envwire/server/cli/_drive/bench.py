@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from envwire.server.cli._failures import of_the_server, reporting
 from envwire.server.cli._parameters import EnvId, Target, check_transport, checked
 
 if TYPE_CHECKING:
@@ -43,21 +44,17 @@ def bench(
     """
     from rich.progress import Progress
 
-    from envwire.server.cli._failures import fail, of_the_server
-
     timings: dict[str, Timing | Exception] = {}
-    try:
-        with Progress(transient=True, disable=not sys.stdout.isatty()) as progress:
-            for name in _names(transports):
-                advance = partial(progress.advance, progress.add_task(name, total=steps))
-                try:
-                    timings[name] = _measure(target, env_id, name, steps, advance)
-                except Exception as error:
-                    if of_the_server(error):
-                        raise
-                    timings[name] = error
-    except Exception as error:
-        fail("bench", error)
+    shown = Progress(transient=True, disable=not sys.stdout.isatty())
+    with reporting("bench"), shown as progress:
+        for name in _names(transports):
+            advance = partial(progress.advance, progress.add_task(name, total=steps))
+            try:
+                timings[name] = _measure(target, env_id, name, steps, advance)
+            except Exception as error:
+                if of_the_server(error):
+                    raise
+                timings[name] = error
     _show(env_id, timings)
     if all(isinstance(timing, Exception) for timing in timings.values()):
         raise typer.Exit(1)

@@ -12,6 +12,7 @@ import typer
 
 from envwire.server._words import counted
 from envwire.server.cli import _parameters as shared
+from envwire.server.cli._failures import reporting
 
 if TYPE_CHECKING:
     from envwire.server.cli._drive.evaluation import Plan, Result
@@ -73,15 +74,12 @@ def evaluate_policy(
     from envwire.server.cli._drive.evaluation import Plan
     from envwire.server.cli._drive.policies import load_policy
     from envwire.server.cli._drive.statistics import summary
-    from envwire.server.cli._failures import fail
 
-    try:
+    with reporting("eval"):
         make = partial(RemoteEnv, target, env_id, **making(kwarg, wrapper, library, transport))
         results = _play(Plan(load_policy(policy), episodes, seed, max_steps), make, shards)
         told = {"env_id": env_id, "policy": policy, "seed": seed, **summary(results, seed)}
         _write(told, as_json, plot)
-    except Exception as error:
-        fail("eval", error)
 
 
 def _play(plan: Plan, make: Any, shards: int) -> list[Result]:

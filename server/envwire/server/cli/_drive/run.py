@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from envwire.server.cli import _parameters as shared
+from envwire.server.cli._failures import reporting
 
 
 class Render(str, Enum):
@@ -61,9 +62,8 @@ def run(
     from envwire.server.cli._drive.episodes import FrameRecorder, run_episodes
     from envwire.server.cli._drive.in_process import transport_of
     from envwire.server.cli._drive.policies import load_policy
-    from envwire.server.cli._failures import fail
 
-    try:
+    with reporting("run"):
         options = making(kwarg, wrapper, library, transport)
         options["transport"] = transport_of(target, env_id, imports or (), options)
         here = target == shared.IN_PROCESS
@@ -76,5 +76,3 @@ def run(
             )
         finally:
             env.close()
-    except Exception as error:
-        fail("run", error)

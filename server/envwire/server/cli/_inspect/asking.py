@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-from envwire.server.cli._stop import stop
+from envwire.server.cli._failures import stop
 
 _SECONDS = 5.0
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from envwire.server.cli._failures import stop
 from envwire.server.cli._parameters import Target
-from envwire.server.cli._stop import stop
 
 _MARKS = {True: ("ok", "green"), False: ("failed", "red"), None: ("note", "yellow")}
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from envwire.server.cli._failures import stop
 from envwire.server.cli._parameters import Target
-from envwire.server.cli._stop import stop
 
 if TYPE_CHECKING:
     import grpc

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from envwire.server._words import counted
+from envwire.server.cli._failures import stop
 from envwire.server.cli._inspect.asking import asking
 from envwire.server.cli._parameters import AsJson, Target
-from envwire.server.cli._stop import stop
 
 if TYPE_CHECKING:
     from google.protobuf.duration_pb2 import Duration

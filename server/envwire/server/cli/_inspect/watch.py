@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from envwire.server.cli._failures import stop
 from envwire.server.cli._inspect.asking import asking
 from envwire.server.cli._parameters import Target
-from envwire.server.cli._stop import stop
 
 if TYPE_CHECKING:
     from envwire.observe.v1 import observe_pb2

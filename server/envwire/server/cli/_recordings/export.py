@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from envwire.server.cli._failures import USAGE, CommandError, reporting, stop
 from envwire.server.cli._parameters import Imports, check_output, target_option
-from envwire.server.cli._stop import USAGE, stop
 
 if TYPE_CHECKING:
     from envwire.server._recording.reader import RecordedSession
@@ -48,26 +48,21 @@ def export(
     Example: envwire export recordings/*.envrec --csv steps.csv
     """
     from envwire.server._recording.reader import RecordedSession, RecordingError
-    from envwire.server.cli._failures import fail
 
     if not minari and not csv and not gif and not mp4:
         stop("export", "say what to make: --minari, --csv, --gif or --mp4", USAGE)
-    try:
+    with reporting("export", RecordingError):
         recordings = [RecordedSession(file) for file in files]
-        for message in _write(recordings, minari, csv, {"gif": gif, "mp4": mp4}, target, imports):
-            typer.echo(message)
-    except ModuleNotFoundError as error:
-        extra = _EXTRAS.get((error.name or "").partition(".")[0])
-        if extra is None:
-            fail("export", error)
-        stop(
-            "export",
-            f"{error.name} is not installed; this form needs: pip install 'envwire[{extra}]'",
-        )
-    except RecordingError as error:
-        stop("export", error)
-    except Exception as error:
-        fail("export", error)
+        films = {"gif": gif, "mp4": mp4}
+        try:
+            for message in _write(recordings, minari, csv, films, target, imports):
+                typer.echo(message)
+        except ModuleNotFoundError as error:
+            extra = _EXTRAS.get((error.name or "").partition(".")[0])
+            if extra is None:
+                raise
+            needed = f"this form needs: pip install 'envwire[{extra}]'"
+            raise CommandError(f"{error.name} is not installed; {needed}") from None
 
 
 def _write(

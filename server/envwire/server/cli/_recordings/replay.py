@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from envwire.server._words import counted
+from envwire.server.cli._failures import reporting
 from envwire.server.cli._parameters import Imports, target_option
-from envwire.server.cli._stop import stop
 
 if TYPE_CHECKING:
     from envwire.server._recording.reader import RecordedSession
@@ -29,15 +29,10 @@ def replay(
     Example: envwire replay recordings/x.envrec
     """
     from envwire.server._recording.reader import RecordedSession, RecordingError
-    from envwire.server.cli._failures import fail
 
-    try:
+    with reporting("replay", RecordingError):
         recording = RecordedSession(file)
         same = _play(recording, target, imports or [])
-    except RecordingError as error:
-        stop("replay", error)
-    except Exception as error:
-        fail("replay", error)
     if recording.header.redacted:
         names = ", ".join(recording.header.redacted)
         typer.echo(f"values were left out of this recording: {names}", err=True)

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from envwire.server.cli._failures import stop
 from envwire.server.cli._parameters import checked
-from envwire.server.cli._stop import stop
 
 #: A name of labels, as `*.example.org` and `gpu_1` are too.
 _NAME = re.compile(r"(\*\.)?([A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)(\.[A-Za-z0-9_-]+)*\.?")

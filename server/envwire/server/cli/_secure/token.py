@@ -9,7 +9,7 @@ import typer
 from envwire.server._auth.scopes import Scope
 from envwire.server._auth.server_patterns import ServerPatterns
 from envwire.server._auth.tokens import new_token
-from envwire.server.cli._stop import USAGE, stop
+from envwire.server.cli._failures import USAGE, stop
 
 
 def token(
