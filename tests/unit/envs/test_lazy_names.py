@@ -21,7 +21,9 @@ def typed_imports(package):
     ]
     for node in block.body:
         assert isinstance(node, ast.ImportFrom)
-        yield from ((node.module, alias.name) for alias in node.names)
+        for alias in node.names:
+            starred = import_module(node.module).__all__ if alias.name == "*" else [alias.name]
+            yield from ((node.module, name) for name in starred)
 
 
 @pytest.mark.parametrize("name", PACKAGES)
