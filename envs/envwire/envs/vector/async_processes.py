@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from envwire.envs.core import Env
-    from envwire.envs.vector._vector_env import AutoresetMode
+    from envwire.envs.vector.vector_env import AutoresetMode
 
 #: The name of a method of `Worker`, and its arguments.
 Command: TypeAlias = "tuple[str, tuple[Any, ...]]"

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from envwire.envs import logger
 from envwire.envs._generic import ActType, Info, ObsType, Options
 from envwire.envs.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
-from envwire.envs.vector._vector_env import AutoresetMode, VectorEnv
 from envwire.envs.vector.async_processes import (
     WorkerExitedError,
     WorkerProcesses,
@@ -23,6 +22,7 @@ from envwire.envs.vector.observation_mode import batch_observations
 from envwire.envs.vector.reset_arguments import Seeds, pop_reset_mask, spread_seed
 from envwire.envs.vector.sync_vector_env import fresh, spread_values
 from envwire.envs.vector.utils import batch_space, concatenate, iterate
+from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -7,10 +7,10 @@ import pickle
 import traceback
 from typing import TYPE_CHECKING, Any
 
-from envwire.envs.vector._vector_env import AutoresetMode
 from envwire.envs.vector.autoreset import STEPPERS
 from envwire.envs.vector.observation_mode import check_spaces
 from envwire.envs.vector.utils import write_to_shared_memory
+from envwire.envs.vector.vector_env import AutoresetMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable

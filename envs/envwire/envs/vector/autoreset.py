@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from envwire.envs.vector._vector_env import AutoresetMode
+from envwire.envs.vector.vector_env import AutoresetMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from envwire.envs._generic import ActType, Info, ObsType, Options
 from envwire.envs.type_guards import is_array
-from envwire.envs.vector._vector_env import AutoresetMode, VectorEnv
 from envwire.envs.vector.autoreset import STEPPERS
 from envwire.envs.vector.observation_mode import batch_observations, check_spaces
 from envwire.envs.vector.reset_arguments import Seeds, pop_reset_mask, spread_seed
 from envwire.envs.vector.utils import batch_space, concatenate, create_empty_array, iterate
+from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
