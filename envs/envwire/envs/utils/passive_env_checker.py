@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from envwire.envs import error, logger
-from envwire.envs.type_guards import is_tuple
-from envwire.envs.utils.data_reuse import data_shares_objects, env_data_reuse_passive_checker
-from envwire.envs.utils.render_checks import env_render_passive_checker, is_number
+from envwire.envs.type_guards import is_array, is_dict, is_tuple
 from envwire.envs.utils.reporting import require, warn_unless
 from envwire.envs.utils.space_checks import (
     check_action_space,
@@ -24,7 +22,9 @@ from envwire.envs.utils.space_checks import (
 )
 
 if TYPE_CHECKING:
-    from envwire.envs.core import Env
+    from collections.abc import Callable, Iterator
+
+    from envwire.envs.core import Env, RenderFrame
 
 __all__ = [
     "check_action_space",
@@ -125,7 +125,7 @@ _STEP_RESULTS = {4: ("done",), 5: ("terminated", "truncated")}
 
 
 def _check_reward(reward: Any) -> None:
-    if not is_number(reward):
+    if not _is_number(reward):
         warn_unless(
             False,
             "The reward returned by `step()` must be a float, int, np.integer or np.floating, "
@@ -134,3 +134,133 @@ def _check_reward(reward: Any) -> None:
         return
     warn_unless(not np.isnan(reward), "The reward is a NaN value.")
     warn_unless(not np.isinf(reward), "The reward is an inf value.")
+
+
+def _is_number(value: object) -> bool:
+    """Whether a value is a Python or numpy number, not an array."""
+    return isinstance(value, int | float | np.integer | np.floating) and value is not True
+
+
+def env_render_passive_checker(env: Env) -> RenderFrame | list[RenderFrame] | None:
+    """Checks the declared render modes, calls ``env.render()``, checks and returns its result.
+
+    Raises:
+        AssertionError: The environment is in a mode that it does not declare, or declares a
+            ``render_fps`` of 0 or less.
+    """
+    modes = env.metadata.get("render_modes")
+    if modes is None:
+        warn_unless(False, "No render modes was declared: metadata has no 'render_modes'.")
+    else:
+        _check_render_modes(modes)
+        if modes:
+            _check_render_fps(env.metadata.get("render_fps"))
+        require(
+            env.render_mode is None or env.render_mode in modes,
+            f"The environment is in render mode {env.render_mode!r} but declares {modes}",
+        )
+    result = env.render()
+    if env.render_mode is not None:
+        _check_render_return(env.render_mode, result)
+    return result
+
+
+def _check_render_modes(modes: Any) -> None:
+    if not isinstance(modes, list | tuple):
+        warn_unless(False, f"Expects the render_modes to be a sequence, got {type(modes)}")
+        return
+    fits = all(isinstance(mode, str) for mode in cast("list[Any]", modes))
+    warn_unless(fits, f"Expects all render modes to be strings, got {modes}")
+
+
+def _check_render_fps(fps: Any) -> None:
+    if fps is None:
+        warn_unless(False, "No render fps was declared: metadata has no 'render_fps'.")
+    elif not _is_number(fps):
+        warn_unless(False, f"Expects metadata['render_fps'] to be a number, got {type(fps)}")
+    else:
+        require(fps > 0, f"Expects metadata['render_fps'] to be greater than zero, got {fps}")
+
+
+def _check_render_return(mode: str, result: Any) -> None:
+    if mode.endswith("_list"):
+        is_list = isinstance(result, list)
+        warn_unless(is_list, f"Render mode `{mode}` should produce a list, got {type(result)}")
+        for frame in cast("list[Any]", result) if is_list else ():
+            _check_render_return(mode.removesuffix("_list"), frame)
+    elif mode in _FRAME_CHECKS:
+        kind, *details = _FRAME_CHECKS[mode]
+        what = getattr(result, "dtype", None), getattr(result, "shape", None)
+        for fits, expected in details if kind[0](result) else [kind]:
+            warn_unless(fits(result), f"`{mode}` should {expected}, got {type(result)} {what}")
+
+
+def _is_text(frame: Any) -> bool:
+    return isinstance(frame, str)
+
+
+#: The requirements on a frame of each mode: its type, and checks of frames of that type.
+_FRAME_CHECKS: dict[str, tuple[tuple[Callable[[Any], bool], str], ...]] = {
+    "human": ((lambda frame: frame is None, "return None"),),
+    "rgb_array": (
+        (is_array, "return a numpy array"),
+        (lambda frame: frame.dtype == np.uint8, "return an array of dtype uint8"),
+        (lambda frame: frame.ndim == 3, "return an array with three axes"),
+        (
+            lambda frame: frame.ndim != 3 or frame.shape[2] == 3,
+            "return an array whose last axis has 3 elements",
+        ),
+    ),
+    "depth_array": (
+        (is_array, "return a numpy array"),
+        (lambda frame: frame.ndim == 2, "return an array with two axes"),
+    ),
+    "ansi": ((_is_text, "return a str"),),
+    "ascii": ((_is_text, "return a str"),),
+}
+
+
+def data_shares_objects(data_1: Any, data_2: Any) -> bool:
+    """Whether two observations (or infos, actions) share a mutable object or array memory.
+
+    Immutable values are often shared and never count; objects of unknown types are ignored.
+    """
+    if type(data_1) is not type(data_2):
+        return False
+    if is_array(data_1) and data_1.dtype != object:
+        return bool(np.shares_memory(data_1, data_2))
+    if isinstance(data_1, dict | np.ndarray) and data_1 is data_2:
+        return True
+    return any(data_shares_objects(a, b) for a, b in _paired_items(data_1, data_2))
+
+
+def _paired_items(data_1: Any, data_2: Any) -> Iterator[tuple[Any, Any]]:
+    if is_dict(data_1):
+        yield from ((data_1[key], data_2[key]) for key in data_1.keys() & data_2.keys())
+    elif is_array(data_1):
+        yield from zip(data_1.ravel(), data_2.ravel(), strict=False)
+    elif is_tuple(data_1):
+        yield from zip(data_1, data_2, strict=False)
+
+
+def env_data_reuse_passive_checker(
+    previous_data: tuple[Any, dict[str, Any]],
+    data: tuple[Any, dict[str, Any]],
+    previous_source: str,
+    source: str,
+) -> None:
+    """Warns if two calls returned the same objects: the second call overwrites the first result.
+
+    Args:
+        previous_data: The observation and info of a call.
+        data: Those of the call after it.
+        previous_source: The name of the first call.
+        source: The name of the second.
+    """
+    for what, before, after in zip(("observation", "info"), previous_data, data, strict=True):
+        warn_unless(
+            not data_shares_objects(before, after),
+            f"The {what}s returned by `{previous_source}` and the following `{source}` share "
+            "an object, so that the later call overwrites what the earlier one returned. "
+            f"Return a new {what} from every call.",
+        )
