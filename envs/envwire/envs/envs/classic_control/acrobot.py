@@ -14,8 +14,7 @@ import numpy as np
 from envwire.envs import spaces
 from envwire.envs.core import Env
 from envwire.envs.envs.classic_control.reset_bounds import reset_bounds
-from envwire.envs.envs.raster import BLACK, Canvas, Color, rotate
-from envwire.envs.envs.rendering import is_unrendered, render_metadata
+from envwire.envs.envs.rendering import BLACK, Canvas, Color, is_unrendered, render_metadata, rotate
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from envwire.envs import spaces
-from envwire.envs.envs.raster import BLACK, Canvas, Color, rotate
+from envwire.envs.envs.rendering import BLACK, Canvas, Color, rotate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

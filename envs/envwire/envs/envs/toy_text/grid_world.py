@@ -8,8 +8,7 @@ import numpy as np
 
 from envwire.envs import spaces
 from envwire.envs.core import Env
-from envwire.envs.envs.raster import Canvas, Color
-from envwire.envs.envs.rendering import is_unrendered, render_metadata
+from envwire.envs.envs.rendering import Canvas, Color, is_unrendered, render_metadata
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
