@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from envwire.envs import error, logger
+from envwire.envs import error, logger, wrappers
 from envwire.envs.core import Env
-from envwire.envs.envs.entry_points import load_entry_point, load_env_creator
 from envwire.envs.envs.registry import spec_of
 from envwire.envs.specs import EnvSpec, WrapperSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    AnyEnv: TypeAlias = Env
-    Creator: TypeAlias = Callable[..., AnyEnv]
+    Creator: TypeAlias = Callable[..., Env]
 
 #: Arguments that `make` once had, and what does their work now.
 _REMOVED = {
@@ -52,20 +51,42 @@ def make(
     """
     spec = spec_of(id, "make", TypeError)
     _refuse_removed(kwargs)
-    creator = load_entry_point(spec)
-    kwargs, add_render_wrapper = _plan_rendering(creator, _merge(spec.kwargs, kwargs))
-    env = _construct(spec, creator, kwargs, human=add_render_wrapper is _add_human_rendering)
+    missing = f"{spec.id} has no entry_point; it can only be made with `make_vec`"
+    creator = load_entry_point(spec.entry_point, missing)
+    kwargs, render_wrapper = _plan_rendering(creator, deepcopy(spec.kwargs) | kwargs)
+    env = _construct(spec, creator, kwargs, render_wrapper)
     _record(env, spec, kwargs)
     remaining = _remaining_wrappers(env, spec)
     env = _add_standard_wrappers(env, spec, max_episode_steps, disable_env_checker)
     for wrapper in remaining:
         env = apply_wrapper(env, wrapper)
-    return add_render_wrapper(env)
+    return env if render_wrapper is None else render_wrapper(env)
+
+
+def load_env_creator(name: str) -> Callable[..., Any]:
+    """Imports and returns what ``"module:name"`` names."""
+    import importlib
+
+    module, attribute = name.split(":")
+    return cast("Callable[..., Any]", getattr(importlib.import_module(module), attribute))
+
+
+def load_entry_point(
+    entry_point: Callable[..., Any] | str | None, missing: str
+) -> Callable[..., Any]:
+    """Returns the function that makes an environment, imported if it is given as ``"module:name"``.
+
+    Raises:
+        error.Error: There is none; ``missing`` is the message.
+    """
+    if entry_point is None:
+        raise error.Error(missing)
+    return load_env_creator(entry_point) if isinstance(entry_point, str) else entry_point
 
 
 def apply_wrapper(
-    env: AnyEnv, wrapper: WrapperSpec, resolve: Callable[[str], Creator] | None = None
-) -> AnyEnv:
+    env: Env, wrapper: WrapperSpec, resolve: Callable[[str], Creator] | None = None
+) -> Env:
     """Wraps ``env`` as ``wrapper`` says.
 
     Args:
@@ -90,30 +111,22 @@ def _refuse_removed(kwargs: dict[str, Any]) -> None:
         raise TypeError(f"make no longer takes {name!r}: {_REMOVED[name]}")
 
 
-def _merge(spec_kwargs: dict[str, Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    if not spec_kwargs:
-        return dict(kwargs)
-    from copy import deepcopy
-
-    return deepcopy(spec_kwargs) | kwargs
-
-
 def _plan_rendering(
     creator: Creator, kwargs: dict[str, Any]
-) -> tuple[dict[str, Any], Callable[[AnyEnv], AnyEnv]]:
-    """Chooses the environment's render mode and the wrapper that makes the wanted one from it."""
+) -> tuple[dict[str, Any], Callable[[Env], Env] | None]:
+    """Chooses the environment's render mode, and the wrapper that makes the wanted one from it."""
     wanted, modes = kwargs.get("render_mode"), _render_modes(creator)
     if wanted is None or modes is None or wanted in modes:
-        return kwargs, _unchanged
+        return kwargs, None
     rendered = next((mode for mode in ("rgb_array", "rgb_array_list") if mode in modes), None)
     if wanted == "human" and rendered is not None:
         logger.warn("The environment has no 'human' render mode; HumanRendering shows its frames.")
-        return kwargs | {"render_mode": rendered}, _add_human_rendering
+        return kwargs | {"render_mode": rendered}, wrappers.HumanRendering
     single = wanted.removesuffix("_list")
     if single != wanted and single in modes:
-        return kwargs | {"render_mode": single}, _add_render_collection
+        return kwargs | {"render_mode": single}, wrappers.RenderCollection
     logger.warn(f"render_mode={wanted!r} is not one of the environment's render modes {modes}.")
-    return kwargs, _unchanged
+    return kwargs, None
 
 
 def _render_modes(creator: Creator) -> Collection[str] | None:
@@ -131,27 +144,13 @@ def _render_modes(creator: Creator) -> Collection[str] | None:
     return modes
 
 
-def _unchanged(env: AnyEnv) -> AnyEnv:
-    return env
-
-
-def _add_human_rendering(env: AnyEnv) -> AnyEnv:
-    from envwire.envs.wrappers.rendering import HumanRendering
-
-    return HumanRendering(env)
-
-
-def _add_render_collection(env: AnyEnv) -> AnyEnv:
-    from envwire.envs.wrappers.rendering import RenderCollection
-
-    return RenderCollection(env)
-
-
-def _construct(spec: EnvSpec, creator: Creator, kwargs: dict[str, Any], human: bool) -> AnyEnv:
+def _construct(
+    spec: EnvSpec, creator: Creator, kwargs: dict[str, Any], render_wrapper: object
+) -> Env:
     try:
         env = creator(**kwargs)
     except TypeError as exc:
-        if human and "'render_mode'" in str(exc):
+        if render_wrapper is wrappers.HumanRendering and "'render_mode'" in str(exc):
             raise error.Error(
                 f"{spec.id} cannot be shown to a human: its constructor takes no render_mode ({exc})"
             ) from exc
@@ -164,7 +163,7 @@ def _construct(spec: EnvSpec, creator: Creator, kwargs: dict[str, Any], human: b
     return env
 
 
-def _record(env: AnyEnv, spec: EnvSpec, kwargs: dict[str, Any]) -> None:
+def _record(env: Env, spec: EnvSpec, kwargs: dict[str, Any]) -> None:
     """Sets the bare environment's spec, which each wrapper extends for its own."""
     env.unwrapped.spec = replace(
         spec,
@@ -176,7 +175,7 @@ def _record(env: AnyEnv, spec: EnvSpec, kwargs: dict[str, Any]) -> None:
     )
 
 
-def _remaining_wrappers(env: AnyEnv, spec: EnvSpec) -> tuple[WrapperSpec, ...]:
+def _remaining_wrappers(env: Env, spec: EnvSpec) -> tuple[WrapperSpec, ...]:
     """The spec's wrappers that the entry point has not put around the environment itself."""
     present = env.spec.additional_wrappers if env.spec is not None else ()
     expected = spec.additional_wrappers[: len(present)]
@@ -189,18 +188,16 @@ def _remaining_wrappers(env: AnyEnv, spec: EnvSpec) -> tuple[WrapperSpec, ...]:
 
 
 def _add_standard_wrappers(
-    env: AnyEnv, spec: EnvSpec, max_episode_steps: int | None, disable_env_checker: bool | None
-) -> AnyEnv:
-    from envwire.envs.wrappers.common import OrderEnforcing, PassiveEnvChecker, TimeLimit
-
+    env: Env, spec: EnvSpec, max_episode_steps: int | None, disable_env_checker: bool | None
+) -> Env:
     if disable_env_checker is None:
         disable_env_checker = spec.disable_env_checker
     if max_episode_steps is None:
         max_episode_steps = spec.max_episode_steps
     if not disable_env_checker:
-        env = PassiveEnvChecker(env)
+        env = wrappers.PassiveEnvChecker(env)
     if spec.order_enforce:
-        env = OrderEnforcing(env)
+        env = wrappers.OrderEnforcing(env)
     if max_episode_steps not in (None, -1):
-        env = TimeLimit(env, max_episode_steps)
+        env = wrappers.TimeLimit(env, max_episode_steps)
     return env

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from envwire.envs import error, logger
-from envwire.envs.envs.entry_points import load_env_creator
-from envwire.envs.envs.making import make
+from envwire.envs import error, logger, vector
+from envwire.envs.envs.making import load_entry_point, make
 from envwire.envs.envs.registry import spec_of
 from envwire.envs.specs import EnvSpec
 
@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from envwire.envs.core import Env
-    from envwire.envs.vector.vector_env import VectorEnv
-
-    AnyEnv: TypeAlias = Env
-    AnyVectorEnv: TypeAlias = VectorEnv
 
 #: Arguments of `make_vec` that the spec of a made vector environment carries among its kwargs.
 _RECORDED = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers")
@@ -36,8 +32,6 @@ class _Request:
     """The arguments of a call to `make_vec`; those among the kwargs of the spec take precedence."""
 
     def __init__(self, spec: EnvSpec, arguments: dict[str, Any], kwargs: dict[str, Any]) -> None:
-        from copy import deepcopy
-
         self.spec = deepcopy(spec)
         from_spec = {key: self.spec.kwargs.pop(key) for key in _RECORDED if key in self.spec.kwargs}
         arguments = arguments | from_spec
@@ -45,7 +39,7 @@ class _Request:
         self.spec.kwargs = {}
         self.num_envs: int = arguments["num_envs"]
         self.vector_kwargs: dict[str, Any] = arguments["vector_kwargs"] or {}
-        self.wrappers: Sequence[Callable[[AnyEnv], AnyEnv]] = arguments["wrappers"] or ()
+        self.wrappers: Sequence[Callable[[Env], Env]] = arguments["wrappers"] or ()
         self.mode = self._choose_mode(arguments["vectorization_mode"])
 
     def _choose_mode(self, mode: VectorizeMode | str | None) -> VectorizeMode:
@@ -60,7 +54,7 @@ class _Request:
                 f"Invalid vectorization mode {mode!r}, expected one of {valid}"
             ) from exc
 
-    def single_env(self) -> AnyEnv:
+    def single_env(self) -> Env:
         env = make(self.spec, **self.kwargs)
         for wrapper in self.wrappers:
             env = wrapper(env)
@@ -68,8 +62,6 @@ class _Request:
 
     def made_spec(self) -> EnvSpec:
         """The spec that makes the same vector environment again."""
-        from copy import deepcopy
-
         spec = deepcopy(self.spec)
         spec.kwargs = self.kwargs | {"vectorization_mode": self.mode.value}
         if self.num_envs != 1:
@@ -86,9 +78,9 @@ def make_vec(
     num_envs: int = 1,
     vectorization_mode: VectorizeMode | str | None = None,
     vector_kwargs: dict[str, Any] | None = None,
-    wrappers: Sequence[Callable[[AnyEnv], AnyEnv]] | None = None,
+    wrappers: Sequence[Callable[[Env], Env]] | None = None,
     **kwargs: Any,
-) -> AnyVectorEnv:
+) -> vector.VectorEnv:
     """Makes a vector environment of ``num_envs`` copies of a registered environment.
 
     Args:
@@ -113,46 +105,38 @@ def make_vec(
         "wrappers": wrappers,
     }
     request = _Request(spec_of(id, "make_vec", error.Error), arguments, kwargs)
-    env = _VECTORIZERS[request.mode](request)
+    env = _vectorize(request)
     env.unwrapped.spec = request.made_spec()
-    _check_autoreset_mode(env)
+    mode = env.metadata.get("autoreset_mode")
+    if not isinstance(mode, vector.AutoresetMode):
+        logger.warn(f"metadata['autoreset_mode'] of {env} should be an AutoresetMode, got {mode!r}")
     return env
 
 
-def _make_sync(request: _Request) -> AnyVectorEnv:
-    from envwire.envs.vector.sync_vector_env import SyncVectorEnv
-
-    return SyncVectorEnv(_single_envs(request), **request.vector_kwargs)
-
-
-def _make_async(request: _Request) -> AnyVectorEnv:
-    from envwire.envs.vector.async_vector_env import AsyncVectorEnv
-
-    return AsyncVectorEnv(_single_envs(request), **request.vector_kwargs)
-
-
-def _single_envs(request: _Request) -> list[Callable[[], AnyEnv]]:
+def _vectorize(request: _Request) -> vector.VectorEnv:
+    if request.mode is VectorizeMode.VECTOR_ENTRY_POINT:
+        return _make_own(request)
     if request.spec.entry_point is None:
         raise error.Error(
             f"{request.spec.id} has no entry_point, only a vector_entry_point; "
             "use vectorization_mode='vector_entry_point'"
         )
-    return [request.single_env] * request.num_envs
+    env_fns = [request.single_env] * request.num_envs
+    if request.mode is VectorizeMode.ASYNC:
+        return vector.AsyncVectorEnv(env_fns, **request.vector_kwargs)
+    return vector.SyncVectorEnv(env_fns, **request.vector_kwargs)
 
 
-def _make_own(request: _Request) -> AnyVectorEnv:
+def _make_own(request: _Request) -> vector.VectorEnv:
     spec = request.spec
     _refuse_for_own(spec.id, "vector_kwargs", request.vector_kwargs)
     _refuse_for_own(spec.id, "wrappers", request.wrappers)
     _refuse_for_own(spec.id, "additional_wrappers in the spec", spec.additional_wrappers)
-    creator: Any = spec.vector_entry_point
-    if creator is None:
-        raise error.Error(f"{spec.id} has no vector_entry_point; use vectorization_mode='sync'")
-    if isinstance(creator, str):
-        creator = load_env_creator(creator)
+    missing = f"{spec.id} has no vector_entry_point; use vectorization_mode='sync'"
+    creator = load_entry_point(spec.vector_entry_point, missing)
     if spec.max_episode_steps is not None:
         request.kwargs.setdefault("max_episode_steps", spec.max_episode_steps)
-    return cast("AnyVectorEnv", creator(num_envs=request.num_envs, **request.kwargs))
+    return cast("vector.VectorEnv", creator(num_envs=request.num_envs, **request.kwargs))
 
 
 def _refuse_for_own(env_id: str, name: str, value: Any) -> None:
@@ -161,18 +145,3 @@ def _refuse_for_own(env_id: str, name: str, value: Any) -> None:
             f"The vectorised form of {env_id} takes no {name}, got {value}; pass its arguments "
             "directly, or use vectorization_mode='sync'"
         )
-
-
-_VECTORIZERS = {
-    VectorizeMode.ASYNC: _make_async,
-    VectorizeMode.SYNC: _make_sync,
-    VectorizeMode.VECTOR_ENTRY_POINT: _make_own,
-}
-
-
-def _check_autoreset_mode(env: AnyVectorEnv) -> None:
-    from envwire.envs.vector.vector_env import AutoresetMode
-
-    mode = env.metadata.get("autoreset_mode")
-    if not isinstance(mode, AutoresetMode):
-        logger.warn(f"metadata['autoreset_mode'] of {env} should be an AutoresetMode, got {mode!r}")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from envwire.envs import error, logger
 from envwire.envs.env_ids import get_env_id, parse_env_id
-from envwire.envs.envs.entry_points import EnvCreator, VectorEnvCreator, load_env_creator
-from envwire.envs.envs.making import make
+from envwire.envs.envs.making import load_env_creator, make
 from envwire.envs.envs.making_vec import VectorizeMode, make_vec
 from envwire.envs.envs.registry import explain, find_highest_version, registry, versions
 from envwire.envs.specs import EnvSpec, WrapperSpec
@@ -16,6 +15,9 @@ from envwire.envs.specs import EnvSpec, WrapperSpec
 if TYPE_CHECKING:
     from collections.abc import Generator
     from types import ModuleType
+
+    from envwire.envs.core import Env
+    from envwire.envs.vector import VectorEnv
 
 __all__ = [
     "EnvCreator",
@@ -40,6 +42,22 @@ __all__ = [
 
 #: The namespace that `register` gives to ids; set by `namespace`.
 current_namespace: str | None = None
+
+
+class EnvCreator(Protocol):
+    """A function (or class) that makes an environment."""
+
+    def __call__(self, **kwargs: Any) -> Env:
+        """Makes one; the spec's kwargs and those of `make` are passed by name."""
+        ...
+
+
+class VectorEnvCreator(Protocol):
+    """A function (or class) that makes a vector environment."""
+
+    def __call__(self, **kwargs: Any) -> VectorEnv:
+        """Makes one; ``num_envs`` is among the arguments."""
+        ...
 
 
 def register(
