@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from envwire.client._session.requests import encoded
 from envwire.codec import (
     Family,
     decode_random_state,
@@ -108,7 +107,7 @@ class SetAttribute:
         """Writes the request."""
         body.members.extend(self.members)
         body.name, body.force = self.name, self.force
-        encoded(encode_value, self.value, body.value, self.name)
+        encode_value(self.value, body.value, self.name)
 
     def read(self, answer: pb.SetAttributeResponse, _: Area | None, __: Family) -> bool:
         """Reads whether it was set."""
@@ -137,8 +136,8 @@ class CallMethod:
         """Writes the request."""
         body.members.extend(self.members)
         body.name = self.name
-        encoded(encode_values, self.args, body.args, "args")
-        encoded(encode_mapping, self.kwargs, body.kwargs, "kwargs")
+        encode_values(self.args, body.args, "args")
+        encode_mapping(self.kwargs, body.kwargs, "kwargs")
 
     def read(self, answer: pb.CallMethodResponse, area: Area | None, family: Family) -> Any:
         """Reads the result."""

@@ -84,8 +84,7 @@ class ClientSession:
         self._own_timeout = timeout is not None
         self._family = family
         self._recording = recording
-        self._clock = clock
-        self.retries = RetrySchedule()
+        self.retries = RetrySchedule(clock)
         self.header = b""
         self.capabilities: frozenset[str] = frozenset()
         self.recorded_as = ""
@@ -119,7 +118,7 @@ class ClientSession:
         named.make.request_id = token_bytes(_REQUEST_ID_BYTES)
         self.state = moved(self.state, Move.MAKE)
         self._request = named.SerializeToString()
-        self.retries.deadline = self._clock() + self.timeout
+        self.retries.deadline = self.retries.clock() + self.timeout
         return self._request
 
     def next_request(self, operation: Operation[Any]) -> bytes:
@@ -134,16 +133,16 @@ class ClientSession:
         """
         state = REQUESTED.get(self.state) or moved(self.state, Move.REQUEST)
         number = self.sequence + 1
-        if type(operation) is Step and not operation.mirror and operation.random_state is None:
-            try:
+        try:
+            if type(operation) is Step and not operation.mirror and operation.random_state is None:
                 request = self._encode_step(number, operation.action)
-            except CodecError as error:
-                raise InvalidRequestError(str(error)) from error
-        else:
-            request = numbered(operation, number)
+            else:
+                request = numbered(operation, number)
+        except CodecError as error:
+            raise InvalidRequestError(str(error)) from error
         self.state, self.sequence = state, number
         self._operation, self._request = operation, request
-        self.retries.deadline = self._clock() + self.timeout
+        self.retries.deadline = self.retries.clock() + self.timeout
         return request
 
     def receive(self, message: bytes, attachments: Area | None = None) -> Event:
@@ -251,11 +250,9 @@ class ClientSession:
         self.state = moved(self.state, Move.CUT)
         if isinstance(self._operation, Close):
             pause = None if self.retries.late else 0.0
-            self.retries.note_cut(self._clock())
+            self.retries.note_cut()
         else:
-            pause = self.retries.failed(
-                self._clock(), refused=failure.refused, connected=failure.connected
-            )
+            pause = self.retries.failed(failure)
         if pause is None or failure.silent:
             self.give_up()
             return None
@@ -264,18 +261,9 @@ class ClientSession:
     def repeat(self) -> bytes:
         """Returns the pending request, for the driver to send on a new connection."""
         if self.in_doubt:
-            self.retries.deadline = self._clock() + self.timeout
+            self.retries.deadline = self.retries.clock() + self.timeout
         self.state = moved(self.state, Move.REPEAT)
         return self._request
-
-    def time_left(self) -> float:
-        """Returns the seconds that are left for a repeated request."""
-        return self.retries.time_left(self._clock())
-
-    @property
-    def outage(self) -> float:
-        """Seconds since the connection of the pending request broke."""
-        return max(0.0, self._clock() - self.retries.cut_at)
 
     def give_up(self) -> None:
         """Notes that the driver no longer waits for the pending answer: the request is in doubt."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from envwire.client._errors.faults import exception
-from envwire.client._session.requests import encoded
 from envwire.codec import (
     Family,
     decode_fault,
@@ -38,7 +37,7 @@ class Operation(Protocol[T_co]):
         """Writes the request, except for its session and number.
 
         Raises:
-            InvalidRequestError: A value has no wire form.
+            CodecError: A value has no wire form.
         """
         ...
 
@@ -51,7 +50,7 @@ def numbered(operation: Operation[Any], number: int) -> bytes:
     """Returns a serialised request with a sequence number.
 
     Raises:
-        InvalidRequestError: A value cannot be encoded.
+        CodecError: A value cannot be encoded.
     """
     request = pb.InteractRequest()
     body = getattr(request, operation.kind)
@@ -81,7 +80,7 @@ class Step:
 
     def write(self, body: pb.StepRequest) -> None:
         """Writes the request."""
-        encoded(encode_value, self.action, body.action, "action")
+        encode_value(self.action, body.action, "action")
         _write_random(body, self.random_state, self.mirror)
 
     def read(
@@ -105,7 +104,7 @@ class StepMany:
     def write(self, body: pb.StepRequest) -> None:
         """Writes the request."""
         for index, action in enumerate(self.actions):
-            encoded(encode_value, action, body.actions.add(), f"actions[{index}]")
+            encode_value(action, body.actions.add(), f"actions[{index}]")
 
     def read(
         self, answer: pb.StepResponse, area: Area | None, family: Family
@@ -140,12 +139,12 @@ class Reset:
     def write(self, body: pb.ResetRequest) -> None:
         """Writes the request."""
         if self.seed is not None:
-            encoded(encode_value, self.seed, body.seed, "seed")
+            encode_value(self.seed, body.seed, "seed")
         if self.options is not None:
             body.options.SetInParent()
-            encoded(encode_mapping, self.options, body.options, "options")
+            encode_mapping(self.options, body.options, "options")
         for each in self.member_options:
-            encoded(encode_mapping, each, body.member_options.add(), "options")
+            encode_mapping(each, body.member_options.add(), "options")
         _write_random(body, self.random_state, self.mirror)
 
     def read(

@@ -5,16 +5,19 @@ Both drivers run them. A request that is answered at once needs none.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from envwire.client import errors
+from envwire.client._errors.connections import server_gone, server_unreachable
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.events import Event, Refused, SendAgain
 from envwire.client._session.flows import Pause
-from envwire.client._session.outage import Outage
-from envwire.client.errors import RemoteError, RequestTimeoutError, ServerUnavailableError
 from envwire.wire.frames import Reply
+
+_log = logging.getLogger("envwire.client")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ def settled(session: ClientSession, event: Event) -> Repeating:
         event: The outcome of the request so far.
     """
     while isinstance(event, SendAgain):
-        event = yield from _answer(session, Send(event.request, session.time_left()))
+        event = yield from _answer(session, Send(event.request, session.retries.time_left()))
     return event
 
 
@@ -60,17 +63,49 @@ def tried_again(session: ClientSession, failure: BaseException) -> Repeating:
     Raises:
         BaseException: The last failure.
     """
-    outage = Outage(session)
-    while True:
-        pause = outage.pause(failure)
+    retries, failures = session.retries, 0
+    logged: bool | None = None  # whether the failure that was logged last was a refusal
+    while isinstance(failure, errors.ServerUnavailableError):
+        pause = session.connection_lost(failure)
+        if pause is None:
+            raise _given_up(session, failure) if failures else failure
+        failures += bool(retries.lease)  # a Make has none, and is repeated without a word
+        if failures > 1 and logged is not failure.refused:  # the first retry is immediate
+            logged = failure.refused
+            _log_retry(session, failure)
         try:
             yield Pause(pause)
-            reply = yield Send(session.repeat(), session.time_left())
+            reply = yield Send(session.repeat(), retries.time_left())
         except BaseException as again:
             failure = again
         else:
-            outage.over()
+            if failures:
+                _log.info("%s: goes on after %.1f s", session.label, retries.outage)
             return session.receive(reply.message, reply.area)
+    if isinstance(failure, errors.InvalidRequestError):
+        session.take_back()
+    else:
+        session.give_up()
+    raise failure
+
+
+def _log_retry(session: ClientSession, failure: errors.ServerUnavailableError) -> None:
+    """Logs how long attempts continue."""
+    left = session.retries.left
+    seconds = f"{left:.0f}" if left >= 1.0 else f"{left:.1g}"
+    then = ", then elsewhere" if session.retries.elsewhere else ""
+    text = f"%s: %s; trying again for up to %s s{then}"
+    _log.warning(text, session.label, failure, seconds)
+
+
+def _given_up(session: ClientSession, last: errors.ServerUnavailableError) -> errors.RemoteError:
+    """Returns the error for a request that was repeated in vain, from its last failure."""
+    retries = session.retries
+    if last.silent:
+        return last
+    if last.refused:
+        return server_gone(session.label, retries.outage, last, others=retries.elsewhere)
+    return server_unreachable(session.label, retries.outage, retries.lease, last)
 
 
 def awaited(session: ClientSession, effect: Send | Take) -> Repeating:
@@ -104,9 +139,9 @@ def discarded(session: ClientSession) -> Generator[Effect, Reply, None]:
     effect = Send(session.repeat(), session.timeout) if session.in_doubt else Take()
     try:
         event = yield from awaited(session, effect)
-    except (ServerUnavailableError, RequestTimeoutError):
+    except (errors.ServerUnavailableError, errors.RequestTimeoutError):
         raise
-    except RemoteError:  # sending it again cannot help
+    except errors.RemoteError:  # sending it again cannot help
         if session.in_doubt:
             session.take_back()
         return

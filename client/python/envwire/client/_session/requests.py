@@ -1,8 +1,8 @@
-"""Builds requests: encodes values, and turns a proxy's arguments into a Make."""
+"""Builds requests: the Make, from a proxy's arguments, and those without a sequence number."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 from envwire.client.errors import InvalidRequestError
@@ -16,18 +16,6 @@ WrapperLike: TypeAlias = str | tuple[str, Mapping[str, Any]]
 #: Requests without a sequence number, which drivers send between the numbered ones.
 RENEW_LEASE = pb.InteractRequest(renew_lease=pb.RenewLeaseRequest()).SerializeToString()
 GET_STATS = pb.InteractRequest(get_session_stats=pb.GetSessionStatsRequest()).SerializeToString()
-
-
-def encoded(encode: Callable[..., None], value: Any, message: Any, path: str) -> None:
-    """Encodes a value into a request.
-
-    Raises:
-        InvalidRequestError: It cannot be encoded.
-    """
-    try:
-        encode(value, message, path)
-    except CodecError as error:
-        raise InvalidRequestError(str(error)) from error
 
 
 def make_request(
@@ -52,10 +40,13 @@ def make_request(
     request.prefer = "" if library else family.name
     if lease is not None:
         request.lease.CopyFrom(to_duration(lease))
-    encoded(encode_mapping, kwargs, request.kwargs, "kwargs")
-    for wrapper in listed(wrappers):
-        name, wrapper_kwargs = _wrapper(wrapper)
-        encoded(encode_mapping, wrapper_kwargs, request.wrappers.add(name=name).kwargs, name)
+    try:
+        encode_mapping(kwargs, request.kwargs, "kwargs")
+        for wrapper in listed(wrappers):
+            name, wrapper_kwargs = _wrapper(wrapper)
+            encode_mapping(wrapper_kwargs, request.wrappers.add(name=name).kwargs, name)
+    except CodecError as error:
+        raise InvalidRequestError(str(error)) from error
     return request
 
 
