@@ -102,12 +102,12 @@ DEFECTS = {
     ),
     "imports what it is told": (
         "import importlib\n"
-        "from envwire.client._env import env_info\n"
-        "decode = env_info.decode_env_spec\n"
+        "from envwire.client._env import attributes\n"
+        "decode = attributes.decode_env_spec\n"
         "def trusting(message, *others):\n"
         "    importlib.import_module(message.entry_point.partition(':')[0])\n"
         "    return decode(message, *others)\n"
-        "env_info.decode_env_spec = trusting",
+        "attributes.decode_env_spec = trusting",
         "oddities.an-entry-point-is-not-imported[unary]",
     ),
     "trusts every name": (

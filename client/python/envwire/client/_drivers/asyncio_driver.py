@@ -8,10 +8,9 @@ from typing import TypeVar
 from envwire.client._drivers import keeper
 from envwire.client._drivers.async_watched import WatchedAsyncTransport
 from envwire.client._drivers.blocking import BlockingDriver
-from envwire.client._drivers.outcome import Outcome
 from envwire.client._drivers.silence import FailureDetector
 from envwire.client._errors.losses import is_news
-from envwire.client._session.events import Answered
+from envwire.client._session.events import Answered, Outcome
 from envwire.client._session.flows import Pause, run_async
 from envwire.client._session.operations import Close, Operation
 from envwire.client._session.repeating import Effect, Send, discarded, settled, tried_again

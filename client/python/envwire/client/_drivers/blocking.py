@@ -6,12 +6,11 @@ import threading
 import time
 from typing import Any, TypeVar
 
-from envwire.client._drivers.outcome import Outcome
 from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._errors.faults import checked
 from envwire.client._errors.losses import is_news
 from envwire.client._session.client_session import ClientSession
-from envwire.client._session.events import Answered
+from envwire.client._session.events import Answered, Outcome
 from envwire.client._session.flows import run
 from envwire.client._session.operations import Close, Operation
 from envwire.client._session.repeating import (

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from envwire.client._drivers.call_guard import CallGuard
+from envwire.client._env.attributes import EnvAttributes
 from envwire.client._env.chunks import StepAlone, step_many
-from envwire.client._env.env_info import EnvAttributes
 from envwire.client._env.episodes import call, generator, mirrored_step, reset
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.proxy_arguments import ProxyArguments

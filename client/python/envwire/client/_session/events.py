@@ -1,10 +1,17 @@
-"""Events that a `ClientSession` returns to its driver for an answer: the outcome of a request, or what to do next."""
+"""Events that a `ClientSession` returns to its driver for an answer: the outcome of a request, or what to do next.
+
+`Outcome` turns the outcome of a request into a return value or an exception, and issues the environment's warnings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from envwire.client._session.states import ProtocolError
+from envwire.codec import decode_warnings
 
 if TYPE_CHECKING:
     from envwire.v1.status_pb2 import Warning as RemoteWarning
@@ -50,3 +57,35 @@ class SendAgain:
 
 
 Event: TypeAlias = Answered | Refused | SendAgain
+
+
+class Outcome:
+    """Turns events into results.
+
+    Args:
+        label: Shown as the source of the environment's warnings.
+    """
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._warned: dict[str | tuple[Any, ...], Any] = {}
+
+    def of(self, event: Event) -> Any:
+        """Returns the result of a request.
+
+        Raises:
+            Exception: The error that it was answered with.
+        """
+        if type(event) is Answered:
+            if event.warnings:
+                self._warn(decode_warnings(event.warnings))
+            return event.result
+        if isinstance(event, Refused):
+            self._warn(event.warnings)
+            raise event.error
+        raise ProtocolError(f"{event} is not the outcome of a request")
+
+    def _warn(self, given: Iterable[tuple[type[Warning], str]]) -> None:
+        """Issues the environment's warnings in this program, whose filters apply to them."""
+        for category, text in given:
+            warnings.warn_explicit(text, category, self._label, 0, "envwire.remote", self._warned)

@@ -16,8 +16,7 @@ from envwire.client._vector.batching.resets import cut_options, cut_seeds
 from envwire.client._vector.env_info import VectorAttributes
 from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shard_pool import ShardPool
-from envwire.client._vector.shard_selection import compact_bounds, env_ids, shards_of
-from envwire.client._vector.shards import Shard
+from envwire.client._vector.shards import Shard, compact_bounds, env_ids, shards_of
 
 
 class AsyncCalls(VectorAttributes[Shard]):

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from envwire.client._env.env_info import read_spaces
+from envwire.client._env.attributes import read_spaces
 from envwire.client._session.notices import Notice
 from envwire.client._session.stats import ConnectionStats
-from envwire.client._vector.shard_selection import BaseShard
+from envwire.client._vector.shards import BaseShard
 from envwire.codec import Family, decode_env_spec, decode_mapping
 from envwire.v1 import environment_pb2 as pb
 

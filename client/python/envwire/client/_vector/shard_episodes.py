@@ -6,13 +6,15 @@ Blocking and asyncio vector environments share it.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from envwire.client._recovery.base_handle import BaseSessionHandle
-from envwire.client._recovery.flows import Flow, MakeNew
+from envwire.client._recovery.flows import Ask, Flow, MakeNew
 from envwire.client._session.operations import Operation, Reset, Step
 from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.batching.resets import ResetOptions
@@ -20,6 +22,7 @@ from envwire.client._vector.layout import ShardSpec
 from envwire.client.errors import RemoteError, SessionClosedError
 from envwire.codec import Family
 from envwire.envs.type_guards import is_tuple_or_list
+from envwire.envs.vector.info import add_info
 from envwire.v1 import environment_pb2 as pb
 
 #: What `VectorEnv.step` returns.
@@ -58,6 +61,7 @@ class ShardEpisodes:
             space: The space of one environment's observations.
             family: Classes to build values of.
         """
+        self._autoreset, self._space, self._family = autoreset, space, family
 
     def reset(self, seed: Any, options: ResetOptions) -> Operation[Any]:
         """Returns the request for a reset; in a new session, for all its environments."""
@@ -99,6 +103,55 @@ class ShardEpisodes:
         return self.answered(operation, result)
 
 
+class TruncatedEpisodes(ShardEpisodes):
+    """Episodes that end when their session is lost; for arguments see `ShardEpisodes`."""
+
+    _last: tuple[Any, npt.NDArray[Any]] | None = None
+
+    def restart(self) -> Flow[Operation[Any]]:
+        """Makes the environments again and starts their next episodes (see `ShardEpisodes.restart`)."""
+        if self._autoreset == "DISABLED":
+            yield from super().restart()
+        yield from self.make()
+        return self.reset(None, ResetOptions())
+
+    def answered(self, operation: Operation[Any], result: Any) -> StepResult:
+        """Returns the result of an answer (see `ShardEpisodes.answered`)."""
+        step = super().answered(operation, result)
+        if self._last is not None and not isinstance(operation, Step):
+            step = (step[0], np.zeros_like(self._last[1]), *step[2:])
+        # Returned again if the session is lost. A copy, because the user may change the observations.
+        self._last = deepcopy(step[0]), step[1]
+        return step
+
+    def recovered(self, operation: Operation[Any], loss: RemoteError) -> Flow[StepResult]:
+        """Ends all episodes (see `ShardEpisodes.recovered`)."""
+        yield from self._handle.lose()
+        if self._last is None or not isinstance(operation, Step):
+            raise loss
+        return (yield from self._truncated(self._last, loss))
+
+    def _truncated(self, last: tuple[Any, npt.NDArray[Any]], error: Exception) -> Flow[StepResult]:
+        """Returns the end of every episode; in mode SAME_STEP, starts the next ones in the same step."""
+        size = self.spec.size
+        lost = {"lost": True, "lost_reason": str(error)}
+        infos = _joined([lost] * size)
+        ended = np.zeros_like(last[1]), np.zeros(size, np.bool_), np.ones(size, np.bool_)
+        if self._autoreset != "SAME_STEP":
+            return (last[0], *ended, infos)
+        utils = self._family.vector.utils
+        shown = utils.iterate(utils.batch_space(self._space, size), last[0])
+        final = [{"final_obs": each, "final_info": lost} for each in shown]
+        yield from self.make()
+        reset = self.reset(None, ResetOptions())
+        observations, *_, first = self.answered(reset, (yield Ask(reset)))
+        return (observations, *ended, {**_joined(final), **infos, **first})
+
+
+#: The class of a shard's episodes, by `on_lost`.
+EPISODES = {"raise": ShardEpisodes, "replay": ShardEpisodes, "truncate": TruncatedEpisodes}
+
+
 def drawn_seeds(seed: Any, size: int) -> Any:
     """Returns seeds in a form that `reset` accepts; draws one for each environment without a seed."""
     first = secrets.randbits(_SEED_BITS)
@@ -108,3 +161,11 @@ def drawn_seeds(seed: Any, size: int) -> Any:
         return seed
     drawn = range(first, first + size)
     return [own if each is None else each for each, own in zip(seed, drawn, strict=True)]
+
+
+def _joined(infos: Sequence[Infos]) -> Infos:
+    """Joins the infos of environments, as a `SyncVectorEnv` does."""
+    joined: Infos = {}
+    for index, info in enumerate(infos):
+        add_info(joined, info, index, len(infos))
+    return joined

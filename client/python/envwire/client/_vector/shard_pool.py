@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from envwire.client._drivers.closing import close_all
+from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.concurrently import at_once
 from envwire.client._drivers.this_process import THIS_PROCESS
-from envwire.client._errors.losses import not_live
+from envwire.client._errors.losses import is_news, not_live
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._vector.layout import ShardSpec
 from envwire.client._vector.making import VectorServers
+from envwire.client._vector.shard_episodes import EPISODES
 from envwire.client._vector.shards import Shard
-from envwire.client._vector.truncation import EPISODES
 from envwire.v1 import environment_pb2 as pb
 
 
@@ -91,3 +91,31 @@ class ShardPool:
         for shard in self.shards:
             with contextlib.suppress(Exception):
                 shard.handle.kill(close=True)
+
+
+def close_all(drivers: Sequence[BlockingDriver]) -> None:
+    """Closes sessions at the same time.
+
+    Raises:
+        Exception: The first exception of the environments.
+    """
+    failures = _failures(BlockingDriver.begin_close, drivers)
+    begun = [each for each in drivers if each not in failures and each.session.pending]
+    failures.update(_failures(BlockingDriver.finish, begun))
+    for driver in drivers:
+        driver.kill()
+    for error in filter(is_news, failures.values()):
+        raise error
+
+
+def _failures(
+    function: Callable[[BlockingDriver], object], drivers: Iterable[BlockingDriver]
+) -> dict[BlockingDriver, Exception]:
+    """Calls a function for each driver, even if a call raises; returns the exceptions by driver."""
+    failures: dict[BlockingDriver, Exception] = {}
+    for driver in drivers:
+        try:
+            function(driver)
+        except Exception as error:  # noqa: PERF203 - the other sessions have to be closed nevertheless
+            failures[driver] = error
+    return failures

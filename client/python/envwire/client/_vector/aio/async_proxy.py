@@ -24,9 +24,8 @@ from envwire.client._vector.env_info import NATIVE, VectorAttributes
 from envwire.client._vector.layout import ShardSpec
 from envwire.client._vector.making import VectorServers
 from envwire.client._vector.members import cut_values, joined
-from envwire.client._vector.shard_episodes import StepResult
-from envwire.client._vector.shard_selection import compact_bounds, env_ids
-from envwire.client._vector.truncation import EPISODES
+from envwire.client._vector.shard_episodes import EPISODES, StepResult
+from envwire.client._vector.shards import compact_bounds, env_ids
 from envwire.client.credentials import Credentials
 from envwire.client.options import ConnectionOptions
 from envwire.codec import envwire_family

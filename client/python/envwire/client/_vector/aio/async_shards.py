@@ -11,7 +11,7 @@ from envwire.client._session.attribute_operations import CallMethod, GetAttribut
 from envwire.client._session.operations import Operation, Step
 from envwire.client._vector.batching.resets import ResetOptions
 from envwire.client._vector.shard_episodes import StepResult
-from envwire.client._vector.shard_selection import BaseShard
+from envwire.client._vector.shards import BaseShard
 from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from envwire.client._vector.aio.async_shards import AsyncShard, all_of
 from envwire.client._vector.shard_episodes import StepResult
-from envwire.client._vector.shard_selection import shards_of
+from envwire.client._vector.shards import shards_of
 from envwire.codec import Family
 
 
