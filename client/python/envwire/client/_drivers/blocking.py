@@ -170,18 +170,14 @@ class BlockingDriver:
     def _perform(self, effect: Effect) -> Reply | None:
         if isinstance(effect, Send):
             return self.transport.exchange(effect.request, effect.timeout, self.session.header)
-        if isinstance(effect, Take):
-            return self._take_reply()
+        if isinstance(effect, Take):  # what `await_reply` received or caught
+            failure, self._failure = self._failure, None
+            reply, self._reply = self._reply, None
+            if failure is not None:
+                raise failure
+            return reply
         time.sleep(effect.seconds)
         return None
-
-    def _take_reply(self) -> Reply | None:
-        """Returns the reply that `await_reply` received, or raises the exception that it caught."""
-        failure, self._failure = self._failure, None
-        reply, self._reply = self._reply, None
-        if failure is not None:
-            raise failure
-        return reply
 
     def fileno(self) -> int:
         """Returns what to poll for the reply (see `Transport.fileno`); -1 if `finish` has to connect again."""

@@ -22,6 +22,8 @@ from envwire.client._vector.shards import Shard, compact_bounds, env_ids, shards
 class AsyncCalls(VectorAttributes[Shard]):
     """The part of a vector proxy that resets and steps its environments."""
 
+    #: Whether the environments are closed, or not made yet.
+    closed = True
     _pool: ShardPool
     #: Start and stop of each shard's environments.
     _bounds: Bounds
@@ -41,10 +43,10 @@ class AsyncCalls(VectorAttributes[Shard]):
         self._claim("reset_async", partial(self._begin_reset, seed, options))
 
     def _begin_reset(self, seed: Any, options: Any) -> None:
-        num_envs = self._bounds[-1][1]
-        seeds = cut_seeds(seed, num_envs, self._bounds)
-        own_options = cut_options(options, num_envs, self._bounds)
+        seeds = cut_seeds(seed, self._bounds)
+        own_options = cut_options(options, self._bounds)
         self._pool.make_missing()
+        self.closed = False
         for shard, own_seed, own in zip(self._pool.shards, seeds, own_options, strict=True):
             shard.begin_reset(own_seed, own)
         self._sent = self._pool.shards
@@ -112,7 +114,7 @@ class AsyncCalls(VectorAttributes[Shard]):
             SessionClosedError: A session was lost, or the environments are closed.
             AlreadyPendingCallError: A request is unanswered.
         """
-        self._pool.check_live()
+        self._pool.check_live(self.closed)
         if self._pending:
             raise self._untimely("this")
         return self._pool.live()
@@ -140,8 +142,8 @@ class AsyncCalls(VectorAttributes[Shard]):
 
     def _begin(self, shards: Sequence[Shard], bounds: Bounds, actions: Any) -> None:
         """Sends actions to shards with the given bounds."""
-        own_actions = self._cut(actions, bounds[-1][1] if bounds else 0, bounds)
-        self._pool.check_live()
+        own_actions = self._cut(actions, bounds)
+        self._pool.check_live(self.closed)
         if self._sent and any(shard in self._sent for shard in shards):
             raise self._untimely("send")
         for shard, own in zip(shards, own_actions, strict=True):

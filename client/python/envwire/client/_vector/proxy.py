@@ -161,15 +161,6 @@ class VectorProxy(Members):
         self.reset_async(seed=seed, options=options)
         return self.reset_wait()
 
-    @property
-    def closed(self) -> bool:
-        """Whether the environments are closed."""
-        return self._pool.closed
-
-    @closed.setter
-    def closed(self, value: bool) -> None:
-        self._pool.closed = value
-
     def close_extras(self, **kwargs: Any) -> None:
         """Closes the environments on the servers and the connections to them."""
         del kwargs

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterable, Sequence
 
 from envwire.client._drivers.blocking import BlockingDriver
@@ -25,12 +24,10 @@ class ShardPool:
 
     Attributes:
         shards: The shards in the order of their environments.
-        closed: Whether the environments are closed, or not made yet.
     """
 
     def __init__(self, label: str) -> None:
         self.shards: list[Shard] = []
-        self.closed = True
         self._label = label
         self._pid = THIS_PROCESS.pid
 
@@ -56,16 +53,18 @@ class ShardPool:
                 shard.handle.kill()
             self._pid = THIS_PROCESS.pid
         at_once(Shard.make, [shard for shard in self.shards if shard.handle.driver is None])
-        self.closed = False
 
-    def check_live(self) -> None:
+    def check_live(self, closed: bool) -> None:
         """Checks that the environments can step in this process.
+
+        Args:
+            closed: Whether they are closed.
 
         Raises:
             SessionClosedError: The environments are closed, or belong to a parent process.
         """
-        if self.closed or self._pid != THIS_PROCESS.pid:
-            raise not_live(self._label, None if self.closed else self._pid)
+        if closed or self._pid != THIS_PROCESS.pid:
+            raise not_live(self._label, None if closed else self._pid)
 
     def live(self) -> list[Shard]:
         """Returns the shards, after checking that each has a session.
@@ -89,8 +88,7 @@ class ShardPool:
     def kill(self) -> None:
         """Closes the sessions that were made before one could not be made."""
         for shard in self.shards:
-            with contextlib.suppress(Exception):
-                shard.handle.kill(close=True)
+            shard.handle.kill(close=True)
 
 
 def close_all(drivers: Sequence[BlockingDriver]) -> None:

@@ -37,7 +37,7 @@ def test_observations_and_actions_of_every_space(space: Any) -> None:
     bounds = [(0, 2), (2, 3), (3, 5)]
     parts = [_batch(space, elements[start:stop]) for start, stop in bounds]
     assert identical(merger(space, FAMILY)(parts), whole)
-    cuts = cutter(space, FAMILY)(whole, 5, bounds)
+    cuts = cutter(space, FAMILY)(whole, bounds)
     taken: list[Any] = []
     for cut, (start, stop) in zip(cuts, bounds, strict=True):
         taken += elements_of(batch_space(space, stop - start), cut) or []
@@ -57,7 +57,7 @@ def test_actions_that_are_no_batch_are_refused_as_gymnasium_does(action: Any, ki
     with pytest.raises((TypeError, ValueError)) as expected:
         list(iterate(gymnasium_batch_space(theirs, 2), action))
     with pytest.raises(expected.type, match=r"no batch .* give one action for each of num_envs=2"):
-        cutter(ours, FAMILY)(action, 2, [(0, 2)])
+        cutter(ours, FAMILY)(action, [(0, 2)])
 
 
 def test_a_room_says_whether_all_landed_in_it() -> None:

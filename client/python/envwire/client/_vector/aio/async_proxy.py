@@ -171,8 +171,8 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
             if not self._shards:
                 await self._make()
             self._pending.check_none("reset")
-            seeds = cut_seeds(seed, self.num_envs, self._bounds)
-            own_options = cut_options(options, self.num_envs, self._bounds)
+            seeds = cut_seeds(seed, self._bounds)
+            own_options = cut_options(options, self._bounds)
             parts = zip(self._shards, seeds, own_options, strict=True)
             results = await all_of([shard.reset(own, each) for shard, own, each in parts])
             self._pending.received, self._open = list(self._shards), True
@@ -184,7 +184,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         with self._guard:
             self._check_open()
             self._pending.check_none("step")
-            own = self._cut(actions, self.num_envs, self._bounds)
+            own = self._cut(actions, self._bounds)
             parts = zip(self._shards, own, strict=True)
             return self._joined(await all_of([shard.step(each) for shard, each in parts]))
 
@@ -194,7 +194,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
             self._check_open()
             shards = self._pending.chosen(env_id)
             bounds = compact_bounds(shards)
-            self._pending.begin(shards, self._cut(actions, bounds[-1][1] if bounds else 0, bounds))
+            self._pending.begin(shards, self._cut(actions, bounds))
             await asyncio.sleep(0)  # lets the tasks send them
 
     async def recv(self) -> StepResult:

@@ -16,7 +16,7 @@ from envwire.wire.frames import Area
 #: The start and stop of each session in a batch.
 Bounds = Sequence[tuple[int, int]]
 #: Splits a batch of actions at the given bounds.
-Cut = Callable[[Any, int, Bounds], list[Any]]
+Cut = Callable[[Any, Bounds], list[Any]]
 #: Joins batches of observations.
 Merge = Callable[[Sequence[Any]], Any]
 
@@ -96,13 +96,13 @@ def cutter(space: Any, family: Family) -> Cut:
     """
     cut = _cutter(space, family)
 
-    def checked(actions: Any, size: int, bounds: Bounds) -> list[Any]:
+    def checked(actions: Any, bounds: Bounds) -> list[Any]:
         try:
-            return cut(actions, size, bounds)
+            return cut(actions, bounds)
         except TypeError as error:
             raise TypeError(
                 f"actions of type {type(actions).__name__} are no batch ({error}); give one action for each of "
-                f"num_envs={size} environments, in the form of action_space.sample()"
+                f"num_envs={count_of(bounds)} environments, in the form of action_space.sample()"
             ) from None
 
     return checked
@@ -112,15 +112,15 @@ def _cutter(space: Any, family: Family) -> Cut:
     spaces = family.spaces
     if isinstance(space, spaces.Dict):
         parts = {key: _cutter(part, family) for key, part in space.items()}
-        return lambda actions, size, bounds: _dicts(
-            {key: cut(actions[key], size, bounds) for key, cut in parts.items()}, len(bounds)
+        return lambda actions, bounds: _dicts(
+            {key: cut(actions[key], bounds) for key, cut in parts.items()}, len(bounds)
         )
     if isinstance(space, spaces.Tuple):
         rules = [_cutter(part, family) for part in space]
-        return lambda actions, size, bounds: _tuples(
-            [cut(actions[index], size, bounds) for index, cut in enumerate(rules)], len(bounds)
+        return lambda actions, bounds: _tuples(
+            [cut(actions[index], bounds) for index, cut in enumerate(rules)], len(bounds)
         )
-    return _slices
+    return slices
 
 
 def _dicts(columns: dict[Any, list[Any]], count: int) -> list[Any]:
@@ -131,14 +131,26 @@ def _tuples(columns: list[list[Any]], count: int) -> list[Any]:
     return [tuple(cuts[index] for cuts in columns) for index in range(count)]
 
 
-def _slices(actions: Any, size: int, bounds: Bounds) -> list[Any]:
-    """Splits an array or a sequence.
+def slices(values: Any, bounds: Bounds, what: str = "actions", instead: str = "") -> list[Any]:
+    """Splits an array or a sequence of one value for each environment.
+
+    Args:
+        values: The values.
+        bounds: The environments of each session.
+        what: What the values are, for errors.
+        instead: What else could be given, for errors.
 
     Raises:
-        ValueError: The number of actions is not the number of environments.
+        ValueError: The number of values is not the number of environments.
     """
-    if len(actions) != size:
+    count = count_of(bounds)
+    if len(values) != count:
         raise ValueError(
-            f"{len(actions)} actions for num_envs={size} environments; give one for each"
+            f"{len(values)} {what} for num_envs={count} environments; give one for each{instead}"
         )
-    return [actions[start:stop] for start, stop in bounds]
+    return [values[start:stop] for start, stop in bounds]
+
+
+def count_of(bounds: Bounds) -> int:
+    """Returns the number of environments in a batch."""
+    return bounds[-1][1] if bounds else 0

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from envwire.client._vector.batching.batches import Bounds
+from envwire.client._vector.batching.batches import Bounds, count_of, slices
 from envwire.envs.type_guards import is_array, is_tuple_or_list
 
 _MASK = "reset_mask"
@@ -28,12 +28,11 @@ class ResetOptions(NamedTuple):
         return ResetOptions(common, self.each)
 
 
-def cut_seeds(seed: Any, num_envs: int, bounds: Bounds) -> list[Any]:
+def cut_seeds(seed: Any, bounds: Bounds) -> list[Any]:
     """Returns the seed of each session: None, the number for its first environment, or one for each environment.
 
     Args:
         seed: The seed, as `SyncVectorEnv.reset` takes it.
-        num_envs: Number of environments.
         bounds: The environments of each session.
 
     Raises:
@@ -43,20 +42,15 @@ def cut_seeds(seed: Any, num_envs: int, bounds: Bounds) -> list[Any]:
         return [None] * len(bounds)
     if isinstance(seed, int):
         return [seed + start for start, _ in bounds]
-    if len(seed) != num_envs:
-        raise ValueError(
-            f"{len(seed)} seeds for num_envs={num_envs} environments; give one for each, one number, or None"
-        )
-    return [seed[start:stop] for start, stop in bounds]
+    return slices(seed, bounds, "seeds", ", one number, or None")
 
 
-def cut_options(options: Any, num_envs: int, bounds: Bounds) -> list[ResetOptions]:
+def cut_options(options: Any, bounds: Bounds) -> list[ResetOptions]:
     """Returns the options of each session.
 
     Args:
         options: A dict for all environments, or a list with one for each. A mask is removed from the dict, as
             `SyncVectorEnv` does.
-        num_envs: Number of environments.
         bounds: The environments of each session.
 
     Raises:
@@ -64,15 +58,12 @@ def cut_options(options: Any, num_envs: int, bounds: Bounds) -> list[ResetOption
         ValueError: The mask or the list does not have one element per environment; or the mask selects none.
     """
     if is_tuple_or_list(options):
-        if len(options) != num_envs:
-            raise ValueError(
-                f"{len(options)} options for num_envs={num_envs} environments; give one for each, or one dict for all"
-            )
         each: list[dict[Any, Any]] = [own or {} for own in options]
-        return [ResetOptions(None, each[start:stop]) for start, stop in bounds]
+        parts = slices(each, bounds, "options", ", or one dict for all")
+        return [ResetOptions(None, part) for part in parts]
     if options is None or _MASK not in options:
         return [ResetOptions(options)] * len(bounds)
-    mask = _checked(options.pop(_MASK), num_envs)
+    mask = _checked(options.pop(_MASK), count_of(bounds))
     return [ResetOptions({**options, _MASK: mask[start:stop]}) for start, stop in bounds]
 
 
