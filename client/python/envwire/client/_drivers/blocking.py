@@ -9,19 +9,11 @@ from typing import Any, TypeVar
 from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._errors.faults import checked
 from envwire.client._errors.losses import is_news
+from envwire.client._session import repeating
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.events import Answered, Outcome
 from envwire.client._session.flows import run
 from envwire.client._session.operations import Close, Operation
-from envwire.client._session.repeating import (
-    Effect,
-    Send,
-    Take,
-    awaited,
-    discarded,
-    settled,
-    tried_again,
-)
 from envwire.client._session.requests import GET_STATS, RENEW_LEASE
 from envwire.client._session.states import State
 from envwire.client._transports.portability import POLLIN, new_poll
@@ -76,8 +68,9 @@ class BlockingDriver:
             RemoteError: The server refuses, or the environment cannot be made.
         """
         session = self.session
-        send = Send(session.make_request(request), session.timeout)
-        made: pb.MakeResponse = self._outcome.of(run(awaited(session, send), self._perform))
+        send = repeating.Send(session.make_request(request), session.timeout)
+        event = run(repeating.awaited(session, send), self._perform)
+        made: pb.MakeResponse = self._outcome.of(event)
         return made
 
     def serve(self, operation: Operation[_T]) -> _T:
@@ -96,13 +89,13 @@ class BlockingDriver:
             try:
                 reply = self.transport.exchange(request, session.timeout, session.header)
             except BaseException as failure:
-                event = run(tried_again(session, failure), self._perform)
+                event = run(repeating.tried_again(session, failure), self._perform)
             else:
                 event = session.receive(reply.message, reply.area)
                 if type(event) is Answered and not event.warnings:
                     return event.result  # type: ignore[no-any-return]
             if type(event) is not Answered:
-                event = run(settled(session, event), self._perform)
+                event = run(repeating.settled(session, event), self._perform)
         return self._outcome.of(event)  # type: ignore[no-any-return]
 
     def begin(self, operation: Operation[Any]) -> None:
@@ -137,9 +130,9 @@ class BlockingDriver:
             if reply is not None:
                 event = session.receive(reply.message, reply.area)
                 if type(event) is not Answered:
-                    event = run(settled(session, event), self._perform)
+                    event = run(repeating.settled(session, event), self._perform)
             else:
-                event = run(awaited(session, Take()), self._perform)
+                event = run(repeating.awaited(session, repeating.Take()), self._perform)
         return self._outcome.of(event)
 
     def await_reply(self) -> bool:
@@ -165,12 +158,12 @@ class BlockingDriver:
                 self.await_reply()
             else:  # its caller was interrupted just before it was sent, or just after it was answered
                 self.session.give_up()
-        run(discarded(self.session), self._perform)
+        run(repeating.discarded(self.session), self._perform)
 
-    def _perform(self, effect: Effect) -> Reply | None:
-        if isinstance(effect, Send):
+    def _perform(self, effect: repeating.Effect) -> Reply | None:
+        if isinstance(effect, repeating.Send):
             return self.transport.exchange(effect.request, effect.timeout, self.session.header)
-        if isinstance(effect, Take):  # what `await_reply` received or caught
+        if isinstance(effect, repeating.Take):  # what `await_reply` received or caught
             failure, self._failure = self._failure, None
             reply, self._reply = self._reply, None
             if failure is not None:

@@ -11,20 +11,14 @@ import numpy as np
 from envwire.client._drivers.call_guard import CallGuard
 from envwire.client._env.attributes import EnvAttributes
 from envwire.client._env.chunks import StepAlone, step_many
-from envwire.client._env.episodes import call, generator, mirrored_step, reset
-from envwire.client._env.np_random import MirroredRandom
+from envwire.client._env.episodes import MirroredRandom, call, generator, mirrored_step, reset
 from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
 from envwire.client._recovery.async_handle import AsyncSessionHandle
 from envwire.client._recovery.flows import Effect
 from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.strategies import STRATEGIES
-from envwire.client._session.attribute_operations import (
-    CallMethod,
-    GetAttribute,
-    HasAttribute,
-    SetAttribute,
-)
+from envwire.client._session.attributes import CallMethod, GetAttribute, HasAttribute, SetAttribute
 from envwire.client._session.flows import run_async
 from envwire.client._session.operations import Operation, Render, Step
 from envwire.client._session.requests import WrapperLike, listed, make_request

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from envwire.client._env.np_random import MirroredRandom
+from envwire.client._env.episodes import MirroredRandom
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.bring_back import replay
 from envwire.client._recovery.flows import Ask, CopyTo, Flow, Kill, MakeAgain
-from envwire.client._session.attribute_operations import GetRandom, HasAttribute
+from envwire.client._session.attributes import GetRandom, HasAttribute
 from envwire.client._session.operations import RestoreState, SaveState
 from envwire.client._session.recording.recording import Recording
 from envwire.client.errors import InvalidRequestError, RemoteError
@@ -78,7 +78,7 @@ def restore(
         recording.become(state.recording)
         yield from catch_up(handle)
     if random.active:
-        random.absorb((yield Ask(GetRandom(), recover=True)))
+        random.absorb((yield Ask(GetRandom("np_random"), recover=True)))
         random.draw_again(state.drawn)
 
 

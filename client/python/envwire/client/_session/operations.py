@@ -1,6 +1,6 @@
 """The requests of a session that drive episodes: one class each, which writes the request and reads its answer.
 
-Requests for attributes, methods and generators are in `attribute_operations`. An operation holds no state of a session:
+Requests for attributes, methods and generators are in `attributes`. An operation holds no state of a session:
 it can be sent again, to the same session or to another.
 """
 

@@ -9,10 +9,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from envwire.client._vector.batching.batches import Bounds, Cut
+from envwire.client._vector.batching.batches import Bounds, Cut, cut_options, cut_seeds
 from envwire.client._vector.batching.gathering import Gatherer, first_finished
 from envwire.client._vector.batching.infos import Infos
-from envwire.client._vector.batching.resets import cut_options, cut_seeds
 from envwire.client._vector.env_info import VectorAttributes
 from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shard_pool import ShardPool

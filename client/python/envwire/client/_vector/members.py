@@ -7,12 +7,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from envwire.client._drivers.concurrently import at_once
-from envwire.client._session.attribute_operations import (
-    CallMethod,
-    GetAttribute,
-    GetGenerators,
-    SetAttribute,
-)
+from envwire.client._session.attributes import CallMethod, GetAttribute, GetGenerators, SetAttribute
 from envwire.client._session.operations import Render
 from envwire.client._vector.async_calls import AsyncCalls
 from envwire.client._vector.batching.batches import Bounds
@@ -71,7 +66,7 @@ class Members(AsyncCalls):
 
         Drawing from a copy does not affect the environment.
         """
-        found = self._each(lambda shard: shard.handle.serve(GetGenerators()))
+        found = self._each(lambda shard: shard.handle.serve(GetGenerators("np_random")))
         generators = [each for one in found for each in one]
         return generators[0] if self._native and len(generators) == 1 else tuple(generators)
 

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.flows import Ask, Flow, MakeNew
 from envwire.client._session.operations import Operation, Reset, Step
+from envwire.client._vector.batching.batches import ResetOptions
 from envwire.client._vector.batching.infos import Infos
-from envwire.client._vector.batching.resets import ResetOptions
 from envwire.client._vector.layout import ShardSpec
 from envwire.client.errors import RemoteError, SessionClosedError
 from envwire.codec import Family

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._session.operations import Operation, Reset, Step
-from envwire.client._vector.batching.batches import Bounds
-from envwire.client._vector.batching.resets import ResetOptions
+from envwire.client._vector.batching.batches import Bounds, ResetOptions
 from envwire.client._vector.shard_episodes import ShardEpisodes, StepResult
 from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb

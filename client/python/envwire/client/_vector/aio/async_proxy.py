@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from envwire.client._drivers.call_guard import CallGuard
 from envwire.client._errors.losses import not_live
 from envwire.client._recovery.async_handle import AsyncSessionHandle
-from envwire.client._session.attribute_operations import SetAttribute
+from envwire.client._session.attributes import SetAttribute
 from envwire.client._session.operations import Render
 from envwire.client._session.requests import WrapperLike, make_request, set_vector
 from envwire.client._transports.servers import Targets
 from envwire.client._transports.transport import Transport
 from envwire.client._vector.aio.async_shards import AsyncShard, all_of
 from envwire.client._vector.aio.pending_steps import PendingSteps
-from envwire.client._vector.batching.batches import cutter
+from envwire.client._vector.batching.batches import cut_options, cut_seeds, cutter
 from envwire.client._vector.batching.gathering import Gatherer
 from envwire.client._vector.batching.infos import Infos, join_infos
-from envwire.client._vector.batching.resets import cut_options, cut_seeds
 from envwire.client._vector.env_info import NATIVE, VectorAttributes
 from envwire.client._vector.layout import ShardSpec
 from envwire.client._vector.making import VectorServers

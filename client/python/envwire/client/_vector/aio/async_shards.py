@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from envwire.client._recovery.async_handle import AsyncSessionHandle
-from envwire.client._session.attribute_operations import CallMethod, GetAttribute
+from envwire.client._session.attributes import CallMethod, GetAttribute
 from envwire.client._session.operations import Operation, Step
-from envwire.client._vector.batching.resets import ResetOptions
+from envwire.client._vector.batching.batches import ResetOptions
 from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shards import BaseShard
 from envwire.client.errors import RemoteError

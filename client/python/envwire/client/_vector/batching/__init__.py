@@ -1,1 +1,1 @@
-"""Batches of vector environments: splits actions for sessions, and joins observations and infos."""
+"""Batches of vector environments: splits actions and resets for sessions, and joins observations and infos."""

@@ -62,22 +62,16 @@ class HasAttribute(_Read):
         return answer.exists
 
 
-@dataclass(frozen=True, slots=True)
 class GetRandom(_Read):
     """Reads the state of the environment's generator; "np_random" creates the generator if there is none."""
-
-    name: str = "np_random"
 
     def read(self, answer: pb.GetAttributeResponse, _: Area | None, __: Family) -> pb.RandomMirror:
         """Reads the state."""
         return answer.random
 
 
-@dataclass(frozen=True, slots=True)
 class GetGenerators(_Read):
     """Copies the generators of a vector environment. Result: a list of one for each environment, or one for all."""
-
-    name: str = "np_random"
 
     def read(self, answer: pb.GetAttributeResponse, _: Area | None, __: Family) -> list[Any]:
         """Reads the generators."""
