@@ -62,7 +62,7 @@ class Tracer:
 def _is_upkeep(frame: FrameType | None) -> bool:
     """Tells whether a function runs in the front's upkeep, whose time may come while a step is traced."""
     while frame is not None:
-        if frame.f_code.co_filename.endswith("/_front/upkeep.py"):
+        if frame.f_code.co_name == "_sweep_forever":
             return True
         frame = frame.f_back
     return False

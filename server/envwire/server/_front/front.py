@@ -1,4 +1,4 @@
-"""The front: wires together admission, sessions and relaying, and runs no environment code.
+"""The front: wires together admission, sessions and relaying, and does their upkeep. It runs no environment code.
 
 Requests and responses are InteractRequest and InteractResponse as bytes. A session's requests are relayed unparsed and
 without their header, so that no session process learns a secret.
@@ -6,6 +6,7 @@ without their header, so that no session process learns a secret.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 import time
@@ -19,7 +20,6 @@ from envwire.server._auth.client import TRUSTED, Client
 from envwire.server._front.admin_service import AdminService
 from envwire.server._front.control_service import ControlService
 from envwire.server._front.direct.listener import DirectListener
-from envwire.server._front.direct.makes import DirectMakes
 from envwire.server._front.drain_order import DrainOrder
 from envwire.server._front.farm.slot_orders import SlotOrders
 from envwire.server._front.http.port import Routes
@@ -34,7 +34,7 @@ from envwire.server._front.reloading import Reloading
 from envwire.server._front.sessions.life import END_REASONS, Event
 from envwire.server._front.sessions.stream import Stream
 from envwire.server._front.sessions.table import Sessions
-from envwire.server._front.upkeep import Upkeep
+from envwire.server._ipc.allocation import Heap
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._processes.groups.groups import Groups
@@ -43,6 +43,10 @@ from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS, without_header
 
 _log = logging.getLogger("envwire.server")
+
+_SWEEP_SECONDS = 0.1
+#: Seconds between two checks of the heap, each of which takes some 10 us.
+_HEAP_SECONDS = 2.0
 
 
 class Front:
@@ -82,8 +86,7 @@ class Front:
         self._tally = sessions.tally
         self._admission = admission = Admission(config, sessions, groups, access.tickets)
         self._warm_pool = warm_pool = WarmPool(groups, sessions)
-        makes = DirectMakes(access, self.exchange, config.max_make_bytes)
-        self._direct = DirectListener(config, sessions, makes)
+        self._direct = DirectListener(config, sessions, access, self.exchange)
         self._direct.start()
         self._reloading = Reloading(groups[""], sessions) if config.dev else None
         maker = SessionMaker(
@@ -95,9 +98,8 @@ class Front:
         self.admin_service = AdminService(sessions, self.drain_order)
         self.observe_service = ObserveService(config, sessions, admission)
         self.slot_orders = SlotOrders(sessions, admission)
-        self._upkeep = Upkeep(
-            access, admission, sessions, self.control_service.sweep, warm_pool.sweep
-        )
+        self._heap, self._heap_at = Heap(), 0.0
+        self._upkeep = asyncio.ensure_future(self._sweep_forever())
 
     @classmethod
     async def start(
@@ -129,11 +131,37 @@ class Front:
         metrics = ServerMetrics(self._sessions, admission, self._warm_pool)
         return operations(self.access, lambda: not admission.draining, metrics)
 
+    async def _sweep_forever(self) -> None:
+        while True:
+            asleep_since = self._sessions.clock()
+            await asyncio.sleep(_SWEEP_SECONDS)
+            try:
+                self._sweep(self._sessions.clock() - asleep_since)
+            except Exception:
+                # One session's failure must not stop the leases and deadlines of the others.
+                _log.exception("a sweep failed")
+
+    def _sweep(self, asleep: float) -> None:
+        self._sessions.discount_stall(asleep)
+        self._sessions.sweep()
+        self.control_service.sweep()
+        self._warm_pool.sweep()
+        self._sessions.end_revoked(self.access.revoked)
+        if self._sessions.clock() >= self._heap_at:
+            self._heap_at = self._sessions.clock() + _HEAP_SECONDS
+            self._heap.trim()
+
     async def drain(self, timeout: float) -> None:
         """Refuses new sessions, and waits up to `timeout` seconds for the open ones to end."""
         self.notices.drain(timeout)
         self._warm_pool.close()
-        await self._upkeep.drain(timeout)
+        self._admission.close()
+        _log.info("draining: %d sessions have %g s to end", len(self._sessions), timeout)
+        for process in {session.process for session in self._sessions}:
+            process.tell_draining(timeout)
+        deadline = self._sessions.clock() + timeout
+        while len(self._sessions) and self._sessions.clock() < deadline:
+            await asyncio.sleep(_SWEEP_SECONDS)
 
     async def stop(self) -> None:
         """Ends all sessions, closing their environments, then the fork server. Stopping twice is harmless."""
@@ -141,7 +169,12 @@ class Front:
         if self._reloading is not None:
             await self._reloading.stop()
         await self._warm_pool.stop()
-        await self._upkeep.stop()
+        self._admission.close()
+        self._upkeep.cancel()
+        ending = {session.process for session in self._sessions}
+        for session in self._sessions:
+            session.end(Event.DRAIN)
+        await asyncio.gather(*(process.wait_exited() for process in ending))
         await self._groups.stop()
 
     async def exchange(

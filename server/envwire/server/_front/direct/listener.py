@@ -13,21 +13,21 @@ import logging
 import secrets
 import socket
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from envwire.codec import FaultError, Reason, encode_fault
+from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._auth.tls import server_tls
 from envwire.server._front.direct.frames import discard, receive_frame, receive_hello, send_response
 from envwire.server._front.direct.tls_relay import end_tls
 from envwire.server._front.ports import cannot_bind, set_options
+from envwire.server._front.sessions.stream import Exchange
+from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.frames import MemoryUse
+from envwire.server.config import ServerConfig
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
-
-if TYPE_CHECKING:
-    from envwire.server._front.direct.makes import DirectMakes
-    from envwire.server._front.sessions.table import Sessions
-    from envwire.server.config import ServerConfig
+from envwire.wire.envelope import REQUESTS, RESPONSES
 
 _log = logging.getLogger("envwire.server")
 
@@ -39,20 +39,10 @@ _FULL_NAME = 107
 #: Errors of a system that is temporarily out of files or memory.
 _NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _PAUSE_SECONDS = 0.2
-
-
-class _Discarded(NamedTuple):
-    """How much a refused client may still send, which is discarded.
-
-    Closing at once would reset the connection, and a client that is still sending would never see the refusal.
-    """
-
-    most_bytes: int
-    seconds: float
-
-
-_DISCARDED_OF_STRANGERS = _Discarded(1 << 20, 1.0)
-_DISCARDED_OF_CLIENTS = _Discarded(1 << 26, 5.0)
+#: Bytes that a refused client may still send, which are discarded, and seconds for them. Closing at once would reset
+#: the connection, and a client that is still sending would never see the refusal.
+_DISCARDED_OF_STRANGERS = 1 << 20, 1.0
+_DISCARDED_OF_CLIENTS = 1 << 26, 5.0
 
 
 @dataclass
@@ -64,14 +54,14 @@ class Peer:
         client: The client's own socket: the same, or the one that TLS runs over.
         address: Its address; empty for a client on this machine's Unix socket.
         certificate: Subject of the certificate that TLS verified; empty for none.
-        discarded: How much it may still send after a refusal.
+        discarded: How many bytes it may still send after a refusal, and for how many seconds.
     """
 
     connection: socket.socket
     client: socket.socket
     address: str = ""
     certificate: str = ""
-    discarded: _Discarded = _DISCARDED_OF_STRANGERS
+    discarded: tuple[int, float] = _DISCARDED_OF_STRANGERS
 
 
 class DirectListener:
@@ -80,16 +70,20 @@ class DirectListener:
     Args:
         config: The server's settings.
         sessions: The sessions to look up.
-        makes: Serves Makes on this port.
+        access: Identifies the clients that ask for a session.
+        exchange: Serves their Makes, as over gRPC.
 
     Attributes:
         addresses: Addresses for clients, in the order to try.
     """
 
-    def __init__(self, config: ServerConfig, sessions: Sessions, makes: DirectMakes) -> None:
+    def __init__(
+        self, config: ServerConfig, sessions: Sessions, access: Access, exchange: Exchange
+    ) -> None:
         self._config = config
         self._sessions = sessions
-        self._makes = makes
+        self._access = access
+        self._exchange = exchange
         self._tls = server_tls(config)
         self._listeners: list[socket.socket] = []
         self._undecided: set[asyncio.Task[Any]] = set()
@@ -207,16 +201,23 @@ class DirectListener:
 
     async def _make(self, peer: Peer, hello: direct_pb2.MakeHello) -> direct_pb2.HelloResponse:
         """Makes a session for a client, which is authenticated before its Make is read."""
-        client = self._makes.identify(peer.address, peer.certificate, hello)
+        authorization = f"Bearer {hello.token}" if hello.token else ""
+        shown = PeerIdentity(peer.address, peer.certificate, authorization)
+        client = self._access.identify(shown)
         peer.discarded = _DISCARDED_OF_CLIENTS
-        reading = receive_frame(peer.connection, self._makes.max_bytes, "MakeRequest")
+        reading = receive_frame(peer.connection, self._config.max_make_bytes, "MakeRequest")
         request = await asyncio.wait_for(reading, _HELLO_SECONDS)
         # No timeout from here on: a Make takes as long as the environment needs.
         if task := asyncio.current_task():
             self._undecided.discard(task)
             self._making.add(task)
             task.add_done_callback(self._making.discard)
-        return await self._makes.make(request, client)
+        reply = await self._exchange(REQUESTS.wrap("make", request), None, client)
+        kind, content = RESPONSES.unwrap(reply)
+        response = direct_pb2.HelloResponse()
+        answer = response.made if kind == "make" else response.error
+        answer.MergeFromString(content)
+        return response
 
     def stop(self) -> None:
         """Stops listening; open channels remain until their sessions end. Stopping twice is harmless."""

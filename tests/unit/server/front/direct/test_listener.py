@@ -20,8 +20,8 @@ from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE
 
 SECRET = b"s" * 16
-#: Of a listener that nobody asks for a session.
-MAKES: Any = None
+#: Access and exchange of a listener that nobody asks for a session.
+MAKES: Any = (None, None)
 
 
 def framed(message: bytes) -> bytes:
@@ -101,7 +101,7 @@ def run(story: Story, kind: int = 0) -> None:
     async def play() -> None:
         hosted, clients = Hosted(), list[Client]()
         sessions: Any = hosted
-        listener = DirectListener(ServerConfig(("x",)), sessions, MAKES)
+        listener = DirectListener(ServerConfig(("x",)), sessions, *MAKES)
         listener.start()
 
         async def connect() -> Client:
@@ -273,7 +273,7 @@ def test_who_pads_names_of_abstract_sockets_reaches_it() -> None:
 
     async def play() -> None:
         sessions: Any = Hosted()
-        listener = DirectListener(ServerConfig(("x",)), sessions, MAKES)
+        listener = DirectListener(ServerConfig(("x",)), sessions, *MAKES)
         listener.start()
         name = listener.addresses[0].removeprefix("unix-abstract:")
         with contextlib.closing(Client(f"unix-abstract:{name.ljust(107, chr(0))}")) as client:
@@ -286,7 +286,7 @@ def test_who_pads_names_of_abstract_sockets_reaches_it() -> None:
 def test_no_direct_channel_where_the_operator_wants_none() -> None:
     async def play() -> None:
         sessions: Any = Hosted()
-        listener = DirectListener(ServerConfig(("x",), direct_port=-1), sessions, MAKES)
+        listener = DirectListener(ServerConfig(("x",), direct_port=-1), sessions, *MAKES)
         listener.start()
         assert listener.addresses == []
 
@@ -298,7 +298,7 @@ def test_a_taken_port_is_told() -> None:
         sessions: Any = Hosted()
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
-            listener = DirectListener(ServerConfig(("x",), direct_port=port), sessions, MAKES)
+            listener = DirectListener(ServerConfig(("x",), direct_port=port), sessions, *MAKES)
             with pytest.raises(
                 OSError, match=rf"cannot bind 127.0.0.1:{port}: the port is in use.*--direct-port"
             ):
