@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from envwire.server._auth.make_bounds import MAX_KWARGS, MAX_NAME_CHARACTERS, MAX_WRAPPERS
 from envwire.server._auth.reloading import SETTLE_SECONDS
 from envwire.server._front.grpc.health import MAX_WATCHING
+from envwire.server._front.makes.request_size import MAX_KWARGS, MAX_NAME_CHARACTERS, MAX_WRAPPERS
 from envwire.server._front.sessions.backlog import MAX_PENDING
 from envwire.server._processes.process import GRACE_SECONDS
 from envwire.server._session.snapshots import MAX_BYTES, MAX_STATES

@@ -12,7 +12,7 @@ from envwire.admin.v1 import admin_pb2 as pb
 from envwire.codec.durations import to_duration, to_seconds
 from envwire.server._auth.client import Client
 from envwire.server._front.admin_requests import PROTOS, check_name, page_size
-from envwire.server._front.drain_order import DrainOrder
+from envwire.server._front.draining import DrainOrder
 from envwire.server._front.malformed import malformed
 from envwire.server._front.sessions.life import Life
 from envwire.server._front.sessions.record import SessionRecord

@@ -20,15 +20,14 @@ from envwire.server._auth.client import TRUSTED, Client
 from envwire.server._front.admin_service import AdminService
 from envwire.server._front.control_service import ControlService
 from envwire.server._front.direct.listener import DirectListener
-from envwire.server._front.drain_order import DrainOrder
-from envwire.server._front.farm.slot_orders import SlotOrders
+from envwire.server._front.draining import DrainOrder, Notices
+from envwire.server._front.farm.orders import SlotOrders
 from envwire.server._front.http.port import Routes
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.makes.request_size import addressed, check_size
 from envwire.server._front.makes.warm_pool import WarmPool
 from envwire.server._front.malformed import malformed
-from envwire.server._front.notices import Notices
 from envwire.server._front.observing.service import ObserveService
 from envwire.server._front.reloading import Reloading
 from envwire.server._front.sessions.life import END_REASONS, Event
@@ -124,7 +123,7 @@ class Front:
 
     def http_routes(self) -> Routes:
         """Returns the routes of the HTTP port."""
-        from envwire.server._front.http.operations import operations
+        from envwire.server._front.http.port import operations
         from envwire.server._front.http.server_metrics import ServerMetrics
 
         admission = self._admission

@@ -14,7 +14,7 @@ import pytest
 
 import envwire.envs
 from envwire.codec import decode_fault, encode_mapping, encode_value, envwire_family
-from envwire.server._front.direct.presence import Presence
+from envwire.server._front.sessions.activity import Presence
 from envwire.server._hosting.libraries import load_catalogue
 from envwire.server._ipc.frames import (
     ADMIT,

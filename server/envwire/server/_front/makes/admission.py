@@ -11,9 +11,9 @@ from dataclasses import replace
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._auth.client import FARM_PREFIX, TOKEN_PREFIX, Client
-from envwire.server._auth.make_bounds import check_bounds
 from envwire.server._auth.tickets import Tickets
 from envwire.server._front.makes.make_queue import Queue
+from envwire.server._front.makes.request_size import check_bounds
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.unknown_environment import unknown_environment

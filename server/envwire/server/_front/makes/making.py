@@ -14,8 +14,7 @@ from envwire.codec.errors.statuses import reason_of
 from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._auth.client import Client
 from envwire.server._front.makes.admission import Admission
-from envwire.server._front.makes.warm_environment import WarmEnvironment
-from envwire.server._front.makes.warm_pool import WarmPool
+from envwire.server._front.makes.warm_pool import WarmEnvironment, WarmPool
 from envwire.server._front.reloading import Reloading
 from envwire.server._front.sessions.backlog import Backlog
 from envwire.server._front.sessions.life import Event

@@ -1,4 +1,4 @@
-"""Bounds the size of requests that the front parses itself, since all clients wait meanwhile.
+"""Bounds the size of requests that the front parses itself, and of a Make's parts, since all clients wait meanwhile.
 
 A session's request may be as large as any message, since an action may be an image; the front parses only its header,
 which comes first. A Make must be small: parsing 16 MB of empty wrappers took 27.6 s.
@@ -6,17 +6,25 @@ which comes first. A Make must be small: parsing 16 MB of empty wrappers took 27
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 
 from envwire.codec import FaultError, Reason
 from envwire.server._front.malformed import malformed
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
+from envwire.v1 import environment_pb2
 from envwire.wire.envelope import REQUESTS, Addressed, split_header
 
 #: Most fields of a large request; an InteractRequest has one.
 _MAX_FIELDS = 16
 #: Largest header in bytes; this server's have less than 100.
 _MAX_HEADER_BYTES = 4096
+#: Most characters of an id, a library's name, a wrapper's name or a render mode.
+MAX_NAME_CHARACTERS = 256
+#: Most wrappers of one environment.
+MAX_WRAPPERS = 64
+#: Most keyword arguments of an environment, or of one wrapper.
+MAX_KWARGS = 256
 
 
 def addressed(raw: bytes) -> Addressed | None:
@@ -54,3 +62,30 @@ def check_size(raw: bytes, limit: int) -> None:
         f"a request of {len(raw)} bytes; a Make, or another one that belongs to no session, has at most {limit}, and "
         "so has one that does not begin with its header. The operator raises the number with --max-make-bytes",
     )
+
+
+def check_bounds(request: environment_pb2.MakeRequest) -> None:
+    """Refuses a Make that asks for more than any environment needs, before anything of it is decoded or looked up.
+
+    Raises:
+        FaultError: INVALID_VALUE, with the bound.
+    """
+    for what, count, most in _counts(request):
+        if count > most:
+            raise FaultError(Reason.INVALID_VALUE, f"{what}: {count}; a Make has at most {most}")
+
+
+def _counts(request: environment_pb2.MakeRequest) -> Iterator[tuple[str, int, int]]:
+    """Yields (name, count, limit), cheap counts first, so that a sequence that is too long is never iterated."""
+    for what, name in (
+        ("characters of env_id", request.env_id),
+        ("characters of library", request.library),
+        ("characters of prefer", request.prefer),
+        ("characters of render_mode", request.render_mode),
+    ):
+        yield what, len(name), MAX_NAME_CHARACTERS
+    yield "keyword arguments", len(request.kwargs.entries), MAX_KWARGS
+    yield "wrappers", len(request.wrappers), MAX_WRAPPERS
+    for wrapper in request.wrappers:
+        yield "characters of a wrapper's name", len(wrapper.name), MAX_NAME_CHARACTERS
+        yield "keyword arguments of a wrapper", len(wrapper.kwargs.entries), MAX_KWARGS

@@ -1,4 +1,4 @@
-"""Ended sessions for watchers: why they ended, their counters and the last output of their processes."""
+"""What watchers learn of the past: the events of a session, and why ended sessions ended, with their last output."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from dataclasses import dataclass
 
 from envwire.codec import FaultError
 from envwire.observe.v1 import observe_pb2 as pb
-from envwire.server._front.observing.timeline import timeline
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._ipc.pictures import Picture
 from envwire.server._ipc.scoreboard import Counters, Episode
+from envwire.server._ipc.scoreboard_row import loss_reason
 
 #: Number of ended sessions to keep, of some 2.5 kB each, and number of the latest ones to keep with output (4 kB of
 #: text), episodes and last picture (at most 300 kB) as well.
 KEPT, _IN_DETAIL = 1000, 64
+
+#: Time in seconds of the server's clock, and description.
+Moment = tuple[float, str]
 
 
 @dataclass
@@ -34,7 +37,7 @@ class Ended:
 
     summary: pb.SessionEnd
     exit_status: str
-    events: tuple[tuple[float, str], ...]
+    events: tuple[Moment, ...]
     output: str
     picture: Picture | None
     last: Counters
@@ -91,3 +94,21 @@ class History:
         wanted = min(self.count - number, len(self._ended))
         newest = iter(reversed(self._ended.values()))
         return reversed([next(newest) for _ in range(wanted)])
+
+
+def timeline(session: SessionRecord) -> tuple[Moment, ...]:
+    """Returns the events of a session so far, oldest first: those in the front, and what its process counted."""
+    return tuple(sorted([*session.events, *_counted(session.counters)]))
+
+
+def _counted(seen: Counters) -> list[Moment]:
+    """Returns the repeated requests and the replay, each with the time of the last one."""
+    moments: list[Moment] = []
+    if seen.repeated:
+        moments.append((seen.repeated_at / 1e9, f"{seen.repeated} requests came again so far"))
+    if seen.replayed:
+        what = f"{seen.replayed} requests of an earlier session replayed"
+        if seen.epoch:
+            what += f": session {seen.epoch + 1} of its client, after {loss_reason(seen.loss)}"
+        moments.append((seen.replayed_at / 1e9, what))
+    return moments

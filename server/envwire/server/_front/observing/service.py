@@ -18,9 +18,8 @@ from envwire.server._auth.client import Client
 from envwire.server._auth.scopes import Scope
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.observing.cameras import Cameras
-from envwire.server._front.observing.history import Ended, History
+from envwire.server._front.observing.history import Ended, History, timeline
 from envwire.server._front.observing.rounds import Rounds, session_counters, session_status
-from envwire.server._front.observing.timeline import timeline
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.pictures import Picture

@@ -14,8 +14,7 @@ from typing import Any
 
 from envwire.codec import FaultError
 from envwire.server._auth.allow_list import MakeOrder
-from envwire.server._front.direct.presence import Presence
-from envwire.server._front.sessions.activity import Activity
+from envwire.server._front.sessions.activity import Activity, Presence
 from envwire.server._front.sessions.backlog import Backlog, SessionBacklog
 from envwire.server._front.sessions.life import (
     ENDS,

@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
-from envwire.server._front.makes.make_timings import MakeTimings
-from envwire.server._front.sessions.group_slots import GroupSlots
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.log import log_end
 from envwire.server._front.sessions.record import SessionRecord
-from envwire.server._front.sessions.reservations import Reservations
-from envwire.server._front.sessions.session_totals import SessionTotals
+from envwire.server._front.sessions.session_totals import MakeTimings, SessionTotals
+from envwire.server._front.sessions.slots import GroupSlots, Reservations
 from envwire.server._front.tally import Tally
 from envwire.wire.envelope import STEP_REQUEST, drop_header, locate_header
 

@@ -16,7 +16,7 @@ from envwire.farm.gateway.registry.placement import Requirements
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.v1 import farm_pb2
-from envwire.server._front.sessions.reservations import Reservations
+from envwire.server._front.sessions.slots import Reservations
 from tests.unit.farm.gateway.registry.test_registry import hello
 
 POLE = Requirements("CartPole-v1")

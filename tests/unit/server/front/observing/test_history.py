@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from envwire.codec import FaultError, Reason
-from envwire.server._front.observing.history import KEPT, History
-from envwire.server._front.observing.timeline import timeline
+from envwire.server._front.observing.history import KEPT, History, timeline
 from envwire.server._ipc.pictures import Picture
 from envwire.server._ipc.scoreboard import Counters, Episode
 

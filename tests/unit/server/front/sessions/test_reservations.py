@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envwire.codec import FaultError
-from envwire.server._front.sessions.reservations import LAPSED_SECONDS, MAX_SECONDS
+from envwire.server._front.sessions.slots import LAPSED_SECONDS, MAX_SECONDS
 from envwire.server._front.sessions.table import Sessions
 
 A, B = b"a" * 16, b"b" * 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envwire.codec import FaultError, Reason
-from envwire.server._auth.make_bounds import (
+from envwire.server._front.makes.request_size import (
     MAX_KWARGS,
     MAX_NAME_CHARACTERS,
     MAX_WRAPPERS,

@@ -1,4 +1,4 @@
-"""Notices that the server sends to all clients along with its answers."""
+"""The drain of a server: the order, given by a signal or the operator's call, and the notice that clients get."""
 
 from __future__ import annotations
 
@@ -9,8 +9,40 @@ from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
 
 
+class DrainOrder:
+    """The order to drain and stop the server. It takes effect once; giving it again changes nothing.
+
+    Args:
+        timeout: Seconds that sessions have to end, unless the order says otherwise.
+
+    Attributes:
+        given: Whether it was given.
+        on_given: Called when it is given.
+    """
+
+    def __init__(self, timeout: float) -> None:
+        self._timeout = timeout
+        self.given = False
+        self.on_given: Callable[[], None] = lambda: None
+
+    def give(self, timeout: float | None = None) -> float:
+        """Gives the order.
+
+        Args:
+            timeout: Seconds that sessions have to end; None for the server's setting.
+
+        Returns:
+            The seconds that they have, by this order or an earlier one.
+        """
+        if not self.given:
+            self.given = True
+            self._timeout = self._timeout if timeout is None else timeout
+            self.on_given()
+        return self._timeout
+
+
 class Notices:
-    """The notices of one server.
+    """The notices that a server sends to all clients along with its answers.
 
     Args:
         clock: Monotonic time, in seconds.
