@@ -99,22 +99,16 @@ class AllowList:
         if request.HasField("vector"):
             self._check_number(request.vector.num_envs)
         self._check_kwargs(request.env_id, request.kwargs)
-        request = self._with_plain_names(request)
-        for wrapper in request.wrappers:
+        order = environment_pb2.MakeRequest()
+        order.CopyFrom(request)
+        for wrapper in order.wrappers:
+            if (
+                wrapper.name not in self.wrappers
+            ):  # "gymnasium.wrappers:TimeLimit" becomes "TimeLimit"
+                wrapper.name = _MODULE.sub("", wrapper.name)
             self._check_wrapper(wrapper.name)
             self._check_kwargs(wrapper.name, wrapper.kwargs)
-        return MakeOrder(request.SerializeToString(), _SEAL)
-
-    def _with_plain_names(
-        self, request: environment_pb2.MakeRequest
-    ) -> environment_pb2.MakeRequest:
-        """Shortens the names of the library's own wrappers: "gymnasium.wrappers:TimeLimit" becomes "TimeLimit"."""
-        plain = environment_pb2.MakeRequest()
-        plain.CopyFrom(request)
-        for wrapper in plain.wrappers:
-            if wrapper.name not in self.wrappers:
-                wrapper.name = _MODULE.sub("", wrapper.name)
-        return plain
+        return MakeOrder(order.SerializeToString(), _SEAL)
 
     def _check_render_mode(self, request: environment_pb2.MakeRequest) -> None:
         rule = self._listed(request.env_id).get("render_mode")

@@ -14,11 +14,14 @@ class PipeEnd(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._early = b""
 
-    def meet(self, other: PipeEnd) -> None:
-        """Knows the other end from now on."""
-        self._other = other
+    def join(self, other: PipeEnd) -> None:
+        """Begins to relay between this end and another one."""
+        # Both know each other before either writes: what came early may be more than the other end accepts.
+        self._other, other._other = other, self
+        self._begin()
+        other._begin()
 
-    def begin(self) -> None:
+    def _begin(self) -> None:
         """Begins to relay to the other end; closes it if this one is closed already."""
         if self._transport is None:
             self._close_other()
@@ -67,12 +70,3 @@ class PipeEnd(asyncio.Protocol):
     def _close_other(self) -> None:
         if self._other is not None and self._other._transport is not None:
             self._other._transport.close()
-
-
-def join(one: PipeEnd, other: PipeEnd) -> None:
-    """Begins to relay between two ends."""
-    # Both know each other before either writes: what came early may be more than the other end accepts.
-    one.meet(other)
-    other.meet(one)
-    one.begin()
-    other.begin()

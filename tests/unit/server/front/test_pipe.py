@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from envwire.server._front.pipe import PipeEnd, join
+from envwire.server._front.pipe import PipeEnd
 
 
 class Narrow(asyncio.Transport):
@@ -38,7 +38,7 @@ def test_what_came_early_is_passed_on_and_no_more_is_read_until_it_is_taken() ->
     ours, theirs = PipeEnd(), PipeEnd()
     near, far = Narrow(ours), Narrow(theirs)
     ours.data_received(b"early")
-    join(ours, theirs)
+    ours.join(theirs)
     assert (far.written, near.paused, far.paused) == (b"early", True, False)
     theirs.resume_writing()
     assert not near.paused

@@ -10,7 +10,7 @@ import contextlib
 import socket
 import ssl
 
-from envwire.server._front.pipe import PipeEnd, join
+from envwire.server._front.pipe import PipeEnd
 
 
 class _ClientEnd(PipeEnd):
@@ -61,7 +61,7 @@ async def end_tls(
     theirs.setblocking(False)
     ours.setblocking(False)
     await loop.create_connection(lambda: inner, sock=ours)
-    join(outer, inner)
+    outer.join(inner)
     return theirs, client, _subject(certificate)
 
 

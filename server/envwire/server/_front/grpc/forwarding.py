@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable
 from weakref import WeakValueDictionary
 
-from envwire.server._front.pipe import PipeEnd, join
+from envwire.server._front.pipe import PipeEnd
 from envwire.server._front.ports import cannot_bind, set_options
 from envwire.server._settings.listening import is_unspecified
 
@@ -217,7 +217,7 @@ class Forwarder:
             client.abort()
         else:
             self._strangers[name] = client
-            join(client, ours)
+            client.join(ours)
 
     async def _connect(self, name: str, end: PipeEnd) -> None:
         """Connects to gRPC, under a name that tells whose the connection is.

@@ -17,7 +17,7 @@ import uvloop
 
 from envwire.server._front.grpc import forwarding
 from envwire.server._front.grpc.forwarding import STRANGERS_BYTES, Forwarder, forwarded
-from envwire.server._front.pipe import PipeEnd, join
+from envwire.server._front.pipe import PipeEnd
 from tests.unit.server.front.test_pipe import Narrow
 
 HOST = "127.0.0.1"
@@ -131,7 +131,7 @@ def test_a_client_that_sent_more_as_a_stranger_is_read_no_faster_than_grpc_reads
             socket.create_connection(listener.getsockname()) as connection,
         ):
             near, far = Narrow(client, socket=connection), Narrow(ours)
-        join(client, ours)
+        client.join(ours)
         client.data_received(bytes(STRANGERS_BYTES))
         ours.resume_writing()
         client.data_received(b"more")
