@@ -10,7 +10,6 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Callable
 
 from google.protobuf.message import DecodeError
 
@@ -53,7 +52,6 @@ class Front:
 
     Args:
         config: The server's settings.
-        clock: Monotonic time, in seconds.
         access: Identifies clients.
         groups: The environments that can be made, and their fork servers.
 
@@ -71,15 +69,14 @@ class Front:
         OSError: The port of the direct channel is in use.
     """
 
-    def __init__(
-        self, config: ServerConfig, clock: Callable[[], float], access: Access, groups: Groups
-    ) -> None:
+    def __init__(self, config: ServerConfig, access: Access, groups: Groups) -> None:
         self.access = access
         self._max_make_bytes = config.max_make_bytes
         self._groups = groups
         self.packages = groups.packages
+        clock, incarnation = time.monotonic, secrets.token_hex(8)
         self._sessions = sessions = Sessions(
-            config.max_sessions, clock, secrets.token_hex(8), config.max_sessions_per_client
+            config.max_sessions, clock, incarnation, config.max_sessions_per_client
         )
         sessions.group_slots.limits = groups.limits
         self._tally = sessions.tally
@@ -101,9 +98,7 @@ class Front:
         self._upkeep = asyncio.ensure_future(self._sweep_forever())
 
     @classmethod
-    async def start(
-        cls, config: ServerConfig, clock: Callable[[], float] = time.monotonic
-    ) -> Front:
+    async def start(cls, config: ServerConfig) -> Front:
         """Loads the environments and returns a front that serves them.
 
         Raises:
@@ -112,11 +107,11 @@ class Front:
             ForkserverError: An id is unknown or in two groups, a module cannot be imported, or an interpreter is
                 unsuitable.
         """
-        access = Access(config, clock)
+        access = Access(config)
         groups = Groups(config)
         try:
             await groups.start()
-            return cls(config, clock, access, groups)
+            return cls(config, access, groups)
         except BaseException:
             await groups.stop()
             raise

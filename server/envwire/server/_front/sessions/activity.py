@@ -70,49 +70,6 @@ class Presence:
 UNREAD_SECONDS = 0.5
 
 
-class SignsOfLife:
-    """Decides when a process behind a direct channel, whose answers the front does not see, must be probed.
-
-    Args:
-        now: Monotonic time, in seconds, as in all calls.
-
-    Attributes:
-        heard_at: Time of the last sign of life.
-    """
-
-    def __init__(self, now: float) -> None:
-        self.heard_at: float = now
-        self._served: int = 0
-        self._unread_since: float | None = None
-
-    def update(self, served: int, unread: bool, now: float) -> None:
-        """Updates what the front can observe.
-
-        Args:
-            served: Number of requests that the process has served.
-            unread: Whether there are bytes for it to read.
-            now: The time.
-        """
-        if served != self._served:
-            self._served, self.heard_at = served, now
-        if not unread or self.heard_at == now:
-            self._unread_since = None
-        elif self._unread_since is None:
-            self._unread_since = now
-
-    def is_due(self, now: float, timeout: float) -> bool:
-        """Returns whether it was silent for longer than a request may take, or leaves requests unread."""
-        silent = now - self.heard_at
-        unread = 0.0 if self._unread_since is None else now - self._unread_since
-        return silent > timeout or min(unread, silent) > UNREAD_SECONDS
-
-    def discount_stall(self, seconds: float) -> None:
-        """Excludes time during which the front's own event loop was stalled."""
-        self.heard_at += seconds
-        if self._unread_since is not None:
-            self._unread_since += seconds
-
-
 @dataclass(eq=False)
 class Activity:
     """What the client and the process of a session do, as far as the front can tell.
@@ -143,10 +100,11 @@ class Activity:
     streams: int = field(default=0, init=False)
     waited: float = field(default=0.0, init=False)
     _presence: Presence | None = field(default=None, init=False)
+    _served: int = field(default=0, init=False)
+    _unread_since: float | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self.lease_runs_from = self._clock()
-        self._signs = SignsOfLife(self.lease_runs_from)
+        self.lease_runs_from = self._heard_at = self._clock()
 
     def touch(self) -> None:
         """Renews the lease."""
@@ -164,10 +122,9 @@ class Activity:
         Args:
             more: Whether another reply is pending.
         """
-        self.lease_runs_from = self._clock()
+        self.lease_runs_from = self._heard_at = self._clock()
         if self.busy_since is not None:
             self.waited += self.lease_runs_from - self.busy_since
-        self._signs.heard_at = self.lease_runs_from
         self.busy_since = self.lease_runs_from if more else None
 
     def connect(self, presence: Presence) -> None:
@@ -194,15 +151,29 @@ class Activity:
             self.busy_since = now  # its time starts once the process is free to serve it
         if self._presence is None or not self._presence.is_open():
             return False
-        unread = self._presence.unread and not self._process.busy_with_others(self._link)
-        self._signs.update(self._process.scoreboard.served(self._link.slot), unread, now)
         self.lease_runs_from = now
-        return not self.busy and self._signs.is_due(now, self.timeout)
+        served = self._process.scoreboard.served(self._link.slot)
+        if served != self._served:
+            self._served, self._heard_at = served, now
+        unread = self._presence.unread and not self._process.busy_with_others(self._link)
+        if not unread or self._heard_at == now:
+            self._unread_since = None
+        elif self._unread_since is None:
+            self._unread_since = now
+        return not self.busy and self._is_silent(now)
+
+    def _is_silent(self, now: float) -> bool:
+        """Returns whether the process gave no sign for longer than a request may take, or leaves requests unread."""
+        silent = now - self._heard_at
+        unread = 0.0 if self._unread_since is None else now - self._unread_since
+        return silent > self.timeout or min(unread, silent) > UNREAD_SECONDS
 
     def discount_stall(self, seconds: float) -> None:
         """Excludes time during which the front's own event loop was stalled from lease and request deadlines."""
         self.lease_runs_from += seconds
-        self._signs.discount_stall(seconds)
+        self._heard_at += seconds
+        if self._unread_since is not None:
+            self._unread_since += seconds
         if self.busy_since is not None:
             self.busy_since += seconds
 
