@@ -17,7 +17,7 @@ from envwire.client import (
     ServerUnavailableError,
     SessionLostError,
 )
-from envwire.client._transports.direct import connecting
+from envwire.client._transports.direct import dialing
 from envwire.server import Server
 from tests.faults.hungry_envs import HUNGRY
 from tests.faults.network import THERE, Network, Weather, why_not
@@ -132,8 +132,8 @@ def test_an_unplugged_link_inside_the_lease_is_waited_out(
 def test_a_cut_longer_than_the_lease_is_told(
     network: Network, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    soon = tuple((option, min(value, 3000)) for option, value in vars(connecting)["LIVENESS"])
-    monkeypatch.setattr(connecting, "LIVENESS", soon)
+    soon = tuple((option, min(value, 3000)) for option, value in vars(dialing)["LIVENESS"])
+    monkeypatch.setattr(dialing, "LIVENESS", soon)
     env = make(settings, lease=2.0, timeout=12.0)
     network.cut()
     with pytest.raises((ServerUnavailableError, RequestTimeoutError)):

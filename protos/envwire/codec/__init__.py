@@ -6,7 +6,7 @@ from envwire.codec.errors.faults import FaultError, Reason, RemoteExceptionInfo
 from envwire.codec.errors.statuses import decode_fault, encode_fault
 from envwire.codec.errors.warnings import decode_warnings, encode_warnings
 from envwire.codec.family import Family, envwire_family, gymnasium_family
-from envwire.codec.spaces.encoding import decode_space, encode_space
+from envwire.codec.spaces.kinds import decode_space, encode_space
 from envwire.codec.spaces.random_states import (
     decode_random_state,
     encode_random_state,

@@ -1,4 +1,7 @@
-"""Opens the direct channel of a session: tries the server's addresses in order."""
+"""Opens the direct channel of a session, at the first of the server's addresses that answers.
+
+An address is a Unix socket, or a TCP port, with TLS if the client uses it.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,8 @@ import socket
 from collections.abc import Iterable
 
 from envwire.client._errors.connections import refused, unavailable
-from envwire.client._transports.direct.connecting import UNIX, connect
-from envwire.client._transports.direct.direct_channel import Channel, open_channels
-from envwire.client._transports.portability import ABSTRACT_NAMES
+from envwire.client._transports.direct.direct_channel import Channel, TimedChannel, open_channels
+from envwire.client._transports.portability import ABSTRACT_NAMES, KERNEL_TIMES, LIVENESS
 from envwire.client._transports.targets import addresses, is_local
 from envwire.client.credentials import Credentials
 from envwire.client.errors import ServerUnavailableError
@@ -22,6 +24,8 @@ from envwire.wire.mailbox import ORDERED
 
 _log = logging.getLogger("envwire.client")
 
+#: Prefix of the addresses of Unix sockets.
+_UNIX = "unix-abstract:"
 #: Bounds the delay that a firewall which drops packets costs; a server that listens answers within milliseconds.
 _DIAL_SECONDS = 3.0
 #: A program with this many channels opens further ones without mailboxes: its waits are long, so nothing spins, and
@@ -80,7 +84,7 @@ class Dialer:
     def _usable(self, offered: Iterable[str]) -> Iterable[str]:
         """Yields the addresses to try: Unix sockets only if the server is on this machine."""
         for address in offered:
-            unix = address.startswith(UNIX)
+            unix = address.startswith(_UNIX)
             if unix not in KINDS[self._kind]:
                 continue
             if not unix:
@@ -127,7 +131,7 @@ class Dialer:
             OSError: Nothing answers there, or a server that did not make the session: a forwarded port may lead
                 anywhere, and the session's own server does not refuse its first channel.
         """
-        channel = connect(address, _DIAL_SECONDS, self._context, self._authority, self._begun)
+        channel = self._connect(address)
         try:
             response = channel.greet(self._hello, _DIAL_SECONDS)
             if not response.HasField("error"):
@@ -142,8 +146,50 @@ class Dialer:
         channel.close()
         return Reply(RESPONSES.wrap("error", response.error.SerializeToString()))
 
-    def _begun(self, attempt: socket.socket) -> None:
-        self._attempt = attempt
+    def _connect(self, address: str) -> Channel:
+        if address.startswith(_UNIX):
+            return Channel(self._connect_unix(address.removeprefix(_UNIX)))
+        connection = self._connect_tcp(address)
+        timed = self._context is not None or not KERNEL_TIMES
+        return TimedChannel(connection) if timed else Channel(connection)
+
+    def _connect_unix(self, name: str) -> socket.socket:
+        connection = self._attempt = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            connection.connect(f"\0{name}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _connect_tcp(self, address: str) -> socket.socket:
+        """Connects to the first address of a host that answers, as `socket.create_connection` does.
+
+        The socket is wrapped in TLS before it connects: on a connection that has just been reset, `wrap_socket` fails
+        and leaks the socket.
+        """
+        host, _, port = address.rpartition(":")
+        name = self._authority or host
+        failure = OSError(f"{host} has no address")
+        found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
+        for family, kind, protocol, _, at in found:
+            connection = socket.socket(family, kind, protocol)
+            try:
+                if self._context is not None:
+                    connection = self._context.wrap_socket(connection, server_hostname=name)
+                connection.settimeout(_DIAL_SECONDS)
+                self._attempt = connection
+                connection.connect(at)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+                for option, value in LIVENESS:
+                    connection.setsockopt(socket.IPPROTO_TCP, option, value)
+            except OSError as error:
+                connection.close()
+                failure = error
+            else:
+                return connection
+        raise failure
 
     def interrupt(self) -> None:
         """Ends the wait of a `dial` in another thread for an address that does not answer."""

@@ -1,4 +1,4 @@
-"""Connecting a direct channel closes what it opened when it fails."""
+"""Dialing closes what it opened when it fails."""
 
 from __future__ import annotations
 
@@ -11,7 +11,11 @@ import threading
 import warnings
 from typing import Any
 
-from envwire.client._transports.direct.connecting import connect
+import pytest
+
+from envwire.client import Credentials, ServerUnavailableError
+from envwire.client._transports.direct.dialing import Dialer
+from envwire.v1 import environment_pb2 as pb
 
 #: Closing such a connection resets it.
 RESET = struct.pack("ii", 1, 0)
@@ -37,17 +41,12 @@ def reset_one(listener: socket.socket, began: threading.Event) -> None:
     connection.close()
 
 
-def why_not(address: str, context: ssl.SSLContext) -> str:
-    try:
-        connect(address, 5.0, context, None, lambda _: None).close()
-    except OSError as error:
-        return str(error)
-    return ""
-
-
-def test_a_connection_that_is_reset_before_tls_begins_is_closed() -> None:
+def test_a_connection_that_is_reset_before_tls_begins_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     context = Late(ssl.PROTOCOL_TLS_CLIENT)
     context.began = threading.Event()
+    monkeypatch.setattr(Credentials, "ssl_context", lambda _: context)
     with (
         socket.create_server(("127.0.0.1", 0)) as listener,
         warnings.catch_warnings(record=True) as said,
@@ -55,7 +54,11 @@ def test_a_connection_that_is_reset_before_tls_begins_is_closed() -> None:
         warnings.simplefilter("always", ResourceWarning)
         server = threading.Thread(target=reset_one, args=(listener, context.began), daemon=True)
         server.start()
-        assert why_not(f"127.0.0.1:{listener.getsockname()[1]}", context)
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        dialer = Dialer(address, "direct-tcp", Credentials())
+        dialer.use(pb.MakeResponse(session_id="s", direct=pb.DirectChannel(addresses=[address])))
+        with pytest.raises(ServerUnavailableError, match="no direct channel"):
+            dialer.dial()
         server.join(60.0)
         gc.collect()
     assert [str(each.message) for each in said] == []
