@@ -11,24 +11,12 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from envwire.v1 import environment_pb2 as pb
-from envwire.wire.varints import (
-    LENGTH_DELIMITED,
-    content_start,
-    fields,
-    only_field,
-    read_varint,
-    tag,
-    unwrap,
-    varint,
-    wrap,
-)
+from envwire.wire.varints import content_start, fields, only_field, read_varint, tag, varint, wrap
 
 _HEADER: Final = pb.StepRequest.DESCRIPTOR.fields_by_name["header"].number
 #: First bytes of the answer to a chunk, whose warnings and steps stand in the place of an observation.
-_CHUNK_TAGS: Final = tuple(
-    tag(pb.StepResponse, name, LENGTH_DELIMITED) for name in ("warnings", "steps")
-)
-_HEADER_TAG: Final = tag(pb.StepRequest, "header", LENGTH_DELIMITED)
+_CHUNK_TAGS: Final = tuple(tag(pb.StepResponse, name) for name in ("warnings", "steps"))
+_HEADER_TAG: Final = tag(pb.StepRequest, "header")
 
 
 class Envelope:
@@ -77,10 +65,12 @@ class Envelope:
         Raises:
             ValueError: The message holds more than one field, or an unknown one.
         """
-        number, content = unwrap(message)
+        number, start = only_field(message)
+        if not start:
+            raise ValueError("not a message with one embedded message")
         if number not in self._kinds:
             raise ValueError(f"there is no field {number}")
-        return self._kinds[number], content
+        return self._kinds[number], message[start:]
 
 
 REQUESTS: Final = Envelope(pb.InteractRequest)

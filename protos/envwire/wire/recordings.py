@@ -9,12 +9,12 @@ from typing import BinaryIO, Final
 from google.protobuf.message import DecodeError
 
 from envwire.v1 import recording_pb2
-from envwire.wire.varints import LENGTH_DELIMITED, VARINT, read_varint, tag, varint
+from envwire.wire.varints import read_varint, tag, varint
 
 _ENTRY: Final = recording_pb2.RecordingEntry
-_AT: Final = tag(_ENTRY, "at", VARINT)
+_AT: Final = tag(_ENTRY, "at")
 _KINDS: Final = {
-    field.name: tag(_ENTRY, field.name, LENGTH_DELIMITED)
+    field.name: tag(_ENTRY, field.name)
     for field in _ENTRY.DESCRIPTOR.oneofs_by_name["entry"].fields
 }
 #: Most bytes of a varint, which holds the length of an entry.

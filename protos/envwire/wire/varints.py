@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-VARINT: Final = 0
-FIXED64: Final = 1
+from google.protobuf.descriptor import FieldDescriptor
+
+_VARINT: Final = 0
+_FIXED64: Final = 1
 LENGTH_DELIMITED: Final = 2
-FIXED32: Final = 5
-_FIXED: Final = {FIXED64: 8, FIXED32: 4}
+_FIXED32: Final = 5
+_FIXED: Final = {_FIXED64: 8, _FIXED32: 4}
+#: The wire types of the contract's fields, by their types in protobuf; all others are varints.
+_WIRE_TYPES: Final = {
+    FieldDescriptor.TYPE_DOUBLE: _FIXED64,
+    FieldDescriptor.TYPE_STRING: LENGTH_DELIMITED,
+    FieldDescriptor.TYPE_BYTES: LENGTH_DELIMITED,
+    FieldDescriptor.TYPE_MESSAGE: LENGTH_DELIMITED,
+}
 
 
-def tag(message: Any, field: str, wire_type: int) -> bytes:
+def tag(message: Any, field: str) -> bytes:
     """Returns the tag of a field whose number is below 16: one byte."""
-    return bytes((message.DESCRIPTOR.fields_by_name[field].number << 3 | wire_type,))
+    found = message.DESCRIPTOR.fields_by_name[field]
+    return bytes((found.number << 3 | _WIRE_TYPES.get(found.type, _VARINT),))
 
 
 #: The varints of one byte, mostly lengths. Looking one up takes half as long as making it.
@@ -82,7 +92,7 @@ def fields(
 
 def _end_of(raw: bytes, kind: int, start: int) -> int:
     """Returns where a varint or a value of fixed length ends; -1 if it is neither, or incomplete."""
-    if kind == VARINT:
+    if kind == _VARINT:
         return read_varint(raw, start)[1]
     return start + _FIXED[kind] if kind in _FIXED else -1
 
@@ -107,15 +117,3 @@ def only_field(message: bytes) -> tuple[int, int]:
     if key & 7 != LENGTH_DELIMITED or start + length != len(message):
         return 0, 0
     return key >> 3, start
-
-
-def unwrap(message: bytes) -> tuple[int, bytes]:
-    """Returns the number and the bytes of the only field of a message.
-
-    Raises:
-        ValueError: There is more than one field, or the field is no embedded message.
-    """
-    number, start = only_field(message)
-    if not start:
-        raise ValueError("not a message with one embedded message")
-    return number, message[start:]

@@ -79,6 +79,12 @@ def test_an_envelope_tells_the_kind_of_what_it_holds(
             envelope.unwrap(wrapped + wrapped)
 
 
+@pytest.mark.parametrize("broken", [b"", b"\x0a", b"\x0a\x05abc", b"\x0a\x01abc"])
+def test_what_is_not_one_whole_message_is_refused(broken: bytes) -> None:
+    with pytest.raises(ValueError, match="one embedded message"):
+        REQUESTS.unwrap(broken)
+
+
 UNKNOWN = b"\xca\x3e\x03abc"  # field 1001
 
 

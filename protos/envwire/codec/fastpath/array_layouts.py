@@ -10,12 +10,12 @@ import numpy as np
 from envwire.codec.values.tensors import SCALAR_TYPES, data_type_of, is_portable
 from envwire.v1 import values_pb2
 from envwire.wire.frames import ATTACHED_FROM, Area, Attachments
-from envwire.wire.varints import LENGTH_DELIMITED, VARINT, read_varint, tag, varint
+from envwire.wire.varints import read_varint, tag, varint
 
-_ARRAY: Final = tag(values_pb2.Value, "array", LENGTH_DELIMITED)
-_SCALAR: Final = tag(values_pb2.Value, "scalar", LENGTH_DELIMITED)
-_DATA: Final = tag(values_pb2.Tensor, "data", LENGTH_DELIMITED)
-_OFFSET: Final = tag(values_pb2.Tensor, "attachment_offset", VARINT)
+_ARRAY: Final = tag(values_pb2.Value, "array")
+_SCALAR: Final = tag(values_pb2.Value, "scalar")
+_DATA: Final = tag(values_pb2.Tensor, "data")
+_OFFSET: Final = tag(values_pb2.Tensor, "attachment_offset")
 
 _SCALARS: Final = frozenset(SCALAR_TYPES)
 #: The bytes of booleans; NumPy cannot represent others.

@@ -12,11 +12,11 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from envwire.codec.values.tensors import byte_length
 from envwire.v1 import environment_pb2, values_pb2
 from envwire.wire.frames import Attachments, Packet
-from envwire.wire.varints import LENGTH_DELIMITED, fields, tag, varint
+from envwire.wire.varints import fields, tag, varint
 
 _RESPONSE: Final = environment_pb2.InteractResponse.DESCRIPTOR
 _TENSOR: Final = values_pb2.Tensor.DESCRIPTOR
-_DATA: Final = tag(values_pb2.Tensor, "data", LENGTH_DELIMITED)
+_DATA: Final = tag(values_pb2.Tensor, "data")
 #: Longest message that is cached: longer ones hold more than arrays, and rarely equal an earlier one.
 _REMEMBERED_TO: Final = 512
 

@@ -13,14 +13,14 @@ from typing import Any, Final, TypeAlias
 from envwire.codec.fastpath.array_layouts import UNKNOWN, ArrayLayout, layout_of
 from envwire.v1 import values_pb2
 from envwire.wire.frames import Area, Attachments
-from envwire.wire.varints import FIXED64, LENGTH_DELIMITED, VARINT, read_varint, tag, varint
+from envwire.wire.varints import read_varint, tag, varint
 
-_NONE: Final = tag(values_pb2.Value, "none", LENGTH_DELIMITED)
-_BOOLEAN: Final = tag(values_pb2.Value, "bool_value", VARINT)
-_INTEGER: Final = tag(values_pb2.Value, "int_value", VARINT)
-_FLOAT: Final = tag(values_pb2.Value, "float_value", FIXED64)
-_TEXT: Final = tag(values_pb2.Value, "string_value", LENGTH_DELIMITED)
-_BYTES: Final = tag(values_pb2.Value, "bytes_value", LENGTH_DELIMITED)
+_NONE: Final = tag(values_pb2.Value, "none")
+_BOOLEAN: Final = tag(values_pb2.Value, "bool_value")
+_INTEGER: Final = tag(values_pb2.Value, "int_value")
+_FLOAT: Final = tag(values_pb2.Value, "float_value")
+_TEXT: Final = tag(values_pb2.Value, "string_value")
+_BYTES: Final = tag(values_pb2.Value, "bytes_value")
 
 _DOUBLE: Final = struct.Struct("<d")
 _LARGEST: Final = 2**63 - 1

@@ -28,7 +28,7 @@ of 1,100 in a process whose allocator returned the memory of such messages to th
 
 _RESPONSE: Final = environment_pb2.InteractResponse.DESCRIPTOR
 _TENSOR: Final = values_pb2.Tensor.DESCRIPTOR
-_DATA: Final = tag(values_pb2.Tensor, "data", LENGTH_DELIMITED)[0]
+_DATA: Final = tag(values_pb2.Tensor, "data")[0]
 
 #: The fields in which large arrays are looked for; everything else stays in the message.
 _FIELDS: Final = {

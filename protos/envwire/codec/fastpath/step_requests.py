@@ -8,11 +8,11 @@ from envwire.codec.fastpath.array_layouts import UNKNOWN
 from envwire.codec.fastpath.values import ValueReader, ValueWriter
 from envwire.codec.steps import PlainStep
 from envwire.v1 import environment_pb2
-from envwire.wire.varints import LENGTH_DELIMITED, VARINT, content_start, read_varint, tag, varint
+from envwire.wire.varints import content_start, read_varint, tag, varint
 
-_REQUEST: Final = tag(environment_pb2.InteractRequest, "step", LENGTH_DELIMITED)
-_SEQUENCE: Final = tag(environment_pb2.StepRequest, "sequence", VARINT)
-_ACTION: Final = tag(environment_pb2.StepRequest, "action", LENGTH_DELIMITED)
+_REQUEST: Final = tag(environment_pb2.InteractRequest, "step")
+_SEQUENCE: Final = tag(environment_pb2.StepRequest, "sequence")
+_ACTION: Final = tag(environment_pb2.StepRequest, "action")
 
 
 class StepRequestWriter:

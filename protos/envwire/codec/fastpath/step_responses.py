@@ -20,37 +20,27 @@ from envwire.codec.steps import StepResult, number, truth
 from envwire.codec.values.encoding import decode_mapping, decode_value, encode_mapping
 from envwire.v1 import environment_pb2, values_pb2
 from envwire.wire.frames import Area, Attachments
-from envwire.wire.varints import (
-    FIXED64,
-    LENGTH_DELIMITED,
-    VARINT,
-    content_start,
-    read_varint,
-    tag,
-    varint,
-)
+from envwire.wire.varints import content_start, read_varint, tag, varint
 
 _STEP: Final = environment_pb2.StepResponse
 DOUBLE: Final = struct.Struct("<d")
-RESPONSE: Final = tag(environment_pb2.InteractResponse, "step", LENGTH_DELIMITED)
-OBSERVATION: Final = tag(_STEP, "observation", LENGTH_DELIMITED)
-REWARD: Final = tag(_STEP, "reward", FIXED64)
-_INFO: Final = tag(_STEP, "info", LENGTH_DELIMITED)
+RESPONSE: Final = tag(environment_pb2.InteractResponse, "step")
+OBSERVATION: Final = tag(_STEP, "observation")
+REWARD: Final = tag(_STEP, "reward")
+_INFO: Final = tag(_STEP, "info")
 NO_INFO: Final = _INFO + b"\0"
 
 FLAGS: Final = {
-    (terminated, truncated): tag(_STEP, "terminated", VARINT)
+    (terminated, truncated): tag(_STEP, "terminated")
     + bytes((terminated,))
-    + tag(_STEP, "truncated", VARINT)
+    + tag(_STEP, "truncated")
     + bytes((truncated,))
     for terminated in (False, True)
     for truncated in (False, True)
 }
 """The two flags. False is written too, so that answers keep their length and their fields keep their places."""
 
-TYPED: Final = tuple(
-    tag(_STEP, f"typed_{name}", LENGTH_DELIMITED) for name in ("reward", "terminated", "truncated")
-)
+TYPED: Final = tuple(tag(_STEP, f"typed_{name}") for name in ("reward", "terminated", "truncated"))
 """Tags of a reward and flags that are not a plain number and plain booleans, in the order in which they are written."""
 
 _FLAGS_READ: Final = {written: flags for flags, written in FLAGS.items()}

@@ -14,17 +14,17 @@ from typing import Any, Final, TypeAlias, cast
 from envwire.codec.fastpath.leaves import WRITERS, Leaf, Unknown
 from envwire.v1 import values_pb2
 from envwire.wire.frames import Area, Attachments
-from envwire.wire.varints import LENGTH_DELIMITED, read_varint, tag, varint
+from envwire.wire.varints import read_varint, tag, varint
 
 _MARKS: Final[dict[Any, bytes]] = {
-    list: tag(values_pb2.Value, "list", LENGTH_DELIMITED),
-    tuple: tag(values_pb2.Value, "tuple", LENGTH_DELIMITED),
-    dict: tag(values_pb2.Value, "dict", LENGTH_DELIMITED),
+    list: tag(values_pb2.Value, "list"),
+    tuple: tag(values_pb2.Value, "tuple"),
+    dict: tag(values_pb2.Value, "dict"),
 }
-_ELEMENT: Final = tag(values_pb2.ValueList, "values", LENGTH_DELIMITED)
-_ENTRY: Final = tag(values_pb2.ValueMap, "entries", LENGTH_DELIMITED)
-_NAME: Final = tag(values_pb2.ValueEntry, "name", LENGTH_DELIMITED)
-_VALUE: Final = tag(values_pb2.ValueEntry, "value", LENGTH_DELIMITED)
+_ELEMENT: Final = tag(values_pb2.ValueList, "values")
+_ENTRY: Final = tag(values_pb2.ValueMap, "entries")
+_NAME: Final = tag(values_pb2.ValueEntry, "name")
+_VALUE: Final = tag(values_pb2.ValueEntry, "value")
 
 #: Largest tree. Larger values take most of their time in their elements, and their trees would take much memory.
 _MAX_NODES: Final = 1024

@@ -23,12 +23,12 @@ from envwire.codec.values.tensors import SCALAR_TYPES
 from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2, values_pb2
 from envwire.wire.frames import ALIGNMENT, Area, Attachments
-from envwire.wire.varints import LENGTH_DELIMITED, tag
+from envwire.wire.varints import tag
 
 PROFILE = settings(derandomize=True, max_examples=150, deadline=None)
 Strategy = st.SearchStrategy[Any]
 FAMILY = envwire_family()
-INFO = tag(environment_pb2.StepResponse, "info", LENGTH_DELIMITED)
+INFO = tag(environment_pb2.StepResponse, "info")
 LARGE = np.arange(5000, dtype=np.uint8)
 
 
