@@ -10,7 +10,7 @@ import grpc.aio
 
 from envwire.admin.v1 import admin_pb2_grpc
 from envwire.client import Credentials, InvalidRequestError
-from envwire.client._transports.grpc.grpc_connection import channel_settings
+from envwire.client._transports.grpc.grpc_connection import open_loop_channel
 from envwire.farm.v1 import farm_pb2_grpc
 from envwire.observe.v1 import observe_pb2_grpc
 
@@ -67,7 +67,7 @@ class Channels:
         channel = self._channels.get(target)
         if channel is None:
             self._check(target)
-            channel = self._channels[target] = self._open(target)
+            channel = self._channels[target] = open_loop_channel(target, self._credentials)
         return getattr(_STUBS[service](channel), method)
 
     def _check(self, target: str) -> None:
@@ -80,12 +80,6 @@ class Channels:
             self._credentials.check_target(target)
         except InvalidRequestError as error:
             raise CallError(str(error), _HTTP[grpc.StatusCode.PERMISSION_DENIED]) from None
-
-    def _open(self, target: str) -> grpc.aio.Channel:
-        options, certificates = channel_settings(self._credentials)
-        if certificates is None:
-            return grpc.aio.insecure_channel(target, options)
-        return grpc.aio.secure_channel(target, certificates, options)
 
     async def ask(self, target: str, service: Service, method: str, request: Any) -> Any:
         """Returns a server's answer to a request.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from envwire.codec.fastpath.array_layouts import UNKNOWN, ArrayLayout, layout_of
 from envwire.v1 import values_pb2
@@ -103,8 +103,6 @@ def _read_bytes(raw: bytes, index: int, end: int) -> bytes:
     return raw[start:end]
 
 
-LeafReader: TypeAlias = Callable[[bytes, int, int], Any]
-
 WRITERS: Final[dict[Any, Callable[[Any], bytes]]] = {
     type(None): {None: _NOTHING}.__getitem__,
     bool: {False: _FALSE, True: _TRUE}.__getitem__,
@@ -115,7 +113,7 @@ WRITERS: Final[dict[Any, Callable[[Any], bytes]]] = {
 }
 """Functions that encode a plain value, by its exact type; they may raise `Unknown`."""
 
-READERS: Final[dict[bytes, LeafReader]] = {
+READERS: Final[dict[bytes, Callable[[bytes, int, int], Any]]] = {
     _INTEGER: _read_integer,
     _FLOAT: _read_float,
     _TEXT: _read_text,

@@ -49,7 +49,10 @@ class _Learner:
     def learn(self, value: Any) -> None:
         """Remembers the form of a value that differs from the last one, for the next values."""
         self._misses += 1
-        self._node = _node_of(value, self._mark, self._misses)
+        self._node = Leaf()  # for plain values, if this one is left to protobuf
+        if _may_learn(self._misses):
+            with suppress(Unknown):
+                self._node = grow(value, self._mark)
 
 
 class TreeWriter(_Learner):
@@ -63,14 +66,6 @@ class TreeWriter(_Learner):
             return known
         self.learn(value)
         return _written(self._node, value, attachments)
-
-
-def _node_of(value: Any, mark: bytes | None, misses: int) -> Node:
-    """Returns a node for values like this one; if it is left to protobuf, a node for plain values."""
-    if _may_learn(misses):
-        with suppress(Unknown):
-            return grow(value, mark)
-    return Leaf()
 
 
 def _written(node: Node, value: Any, attachments: Attachments | None) -> Parts | None:

@@ -13,14 +13,7 @@ from envwire.codec.values.tensors import Array
 from envwire.v1 import spaces_pb2
 
 _BIT_GENERATORS: Final[dict[str, type[np.random.BitGenerator]]] = {
-    kind.__name__: kind
-    for kind in (
-        np.random.PCG64,
-        np.random.PCG64DXSM,
-        np.random.MT19937,
-        np.random.Philox,
-        np.random.SFC64,
-    )
+    name: getattr(np.random, name) for name in ("PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64")
 }
 
 _State: TypeAlias = "dict[str, _State] | Array | int | str"

@@ -52,8 +52,7 @@ class Encoding:
         """
         if id(container) in self._inside:
             raise CodecError("a container that holds itself", "values that end", "Cut the cycle.")
-        _check_room(self._room - messages)
-        self._room -= messages
+        self._room = _deeper(self._room, messages)
         self._inside.add(id(container))
 
     def leave(self, container: object, messages: int) -> None:
@@ -86,8 +85,7 @@ class Decoding:
         Raises:
             CodecError: Its elements are nested too deeply.
         """
-        _check_room(self._room - messages)
-        self._room -= messages
+        self._room = _deeper(self._room, messages)
 
     def leave(self, messages: int) -> None:
         """Leaves a container that `enter` entered."""
@@ -128,11 +126,13 @@ def decode(message: values_pb2.Value, decoding: Decoding) -> Any:
     return decoding.decoders[kind](getattr(message, kind), decoding)
 
 
-def _check_room(room: int) -> None:
-    if room < 1:
+def _deeper(room: int, messages: int) -> int:
+    """Returns the room that is left inside `messages` messages."""
+    if room - messages < 1:
         raise CodecError(
             "nested too deeply", f"at most {(_ROOM - 1) // 3} levels of dictionaries", "Flatten it."
         )
+    return room - messages
 
 
 def _encode_adopted(value: object, message: values_pb2.Value, encoding: Encoding) -> None:

@@ -167,15 +167,11 @@ def encode_values(
 
 
 def decode_values(
-    message: values_pb2.ValueList,
-    family: Family | None,
-    path: str = "values",
-    *,
-    opaque: bool = True,
+    message: values_pb2.ValueList, family: Family | None, path: str = "values"
 ) -> list[Any]:
-    """Reads a sequence of values.
+    """Reads a sequence of values, of which any may be opaque.
 
     Arguments and errors are those of `decode_value`.
     """
-    decoding = Decoding(_DECODERS, family, opaque)
+    decoding = Decoding(_DECODERS, family, opaque=True)
     return located(path, containers.decode_elements, message, decoding)

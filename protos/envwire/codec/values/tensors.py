@@ -238,14 +238,10 @@ def _filled(
 def _portable(array: Any, tensor: values_pb2.Tensor) -> tuple[Array, values_pb2.DataType.ValueType]:
     """Converts arrays of foreign byte order, and of types that only NumPy names, to their wire form."""
     wire: Any = _ordered(array.dtype, "<")
-    number = _NUMBERS.get(wire)
-    if number is None:
-        if not _NUMPY_TYPE.fullmatch(wire.str):
-            raise CodecError(
-                f"of NumPy type {array.dtype}", _ELEMENTS, "Convert it first with `astype`."
-            )
-        number = values_pb2.DATA_TYPE_NUMPY
-        tensor.numpy_type = wire.str
+    if _NUMPY_TYPE.fullmatch(wire.str):
+        number, tensor.numpy_type = values_pb2.DATA_TYPE_NUMPY, wire.str
+    else:
+        number = data_type_of(array.dtype)
     portable: Array = array.astype(wire, copy=False)
     return portable, number
 

@@ -9,16 +9,15 @@ from envwire.client import errors
 from envwire.codec import Reason
 
 #: The reasons that end a session.
-ENDS = frozenset(
-    reason.value
-    for reason in (
+ENDS: frozenset[str] = frozenset(
+    {
         Reason.UNKNOWN_SESSION,
         Reason.SESSION_CLOSED,
         Reason.SESSION_EXPIRED,
         Reason.SESSION_LOST,
         Reason.STEP_TIMEOUT,
         Reason.DRAINING,
-    )
+    }
 )
 
 #: Errors which mean that there is nothing left to close.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from functools import partial
 
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.pinning import pinned
@@ -35,14 +34,14 @@ def _direct(name: str, target: str, wait: ConnectWait, credentials: Credentials)
     return DirectTransport(target, name, open_grpc, credentials)
 
 
-Opener = Callable[[str, ConnectWait, Credentials], Transport]
+Opener = Callable[[str, str, ConnectWait, Credentials], Transport]
 
 TRANSPORTS: dict[str, Opener] = {
-    "unary": partial(_grpc, "unary"),
-    "stream": partial(_grpc, "stream"),
-    "direct": partial(_direct, "direct"),
-    "direct-tcp": partial(_direct, "direct-tcp"),
-    "direct-unix": partial(_direct, "direct-unix"),
+    "unary": _grpc,
+    "stream": _grpc,
+    "direct": _direct,
+    "direct-tcp": _direct,
+    "direct-unix": _direct,
 }
 
 
@@ -78,11 +77,11 @@ def open_transport(
     credentials.check_target(target)
     wait = ConnectWait.of(connect_timeout)
     address, credentials = pinned(target, wait, credentials)
-    return open_named(address, wait, credentials)
+    return open_named(name, address, wait, credentials)
 
 
 def opener(name: str) -> Opener:
-    """Returns what opens the transport of a name.
+    """Returns what opens the transport of a name, which it takes as its first argument.
 
     Raises:
         ValueError: The name is unknown.

@@ -9,7 +9,7 @@ import grpc
 import grpc.aio
 
 from envwire.client._errors.connections import broken, timed_out
-from envwire.client._transports.grpc.grpc_connection import INTERACT, channel_settings, status_of
+from envwire.client._transports.grpc.grpc_connection import INTERACT, open_loop_channel, status_of
 from envwire.client._transports.grpc.grpc_transports import StreamTransport
 from envwire.client._transports.loop_waits import LoopDeadline
 from envwire.codec.fastpath.outlining import outlined
@@ -41,13 +41,7 @@ class AsyncStreamTransport:
         connection = self._connection
         self._loop = asyncio.get_running_loop()
         if self._channel is None:
-            options, certificates = channel_settings(connection.credentials)
-            target = connection.target
-            self._channel = (
-                grpc.aio.insecure_channel(target, options)
-                if certificates is None
-                else grpc.aio.secure_channel(target, certificates, options)
-            )
+            self._channel = open_loop_channel(connection.target, connection.credentials)
         return self._channel.stream_stream(INTERACT)(metadata=connection.metadata)
 
     async def exchange(self, request: bytes, timeout: float, header: bytes) -> Reply:

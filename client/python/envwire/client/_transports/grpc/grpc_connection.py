@@ -181,27 +181,25 @@ def open_channel(target: str, credentials: Credentials) -> grpc.Channel:
         TlsError: The certificates cannot be used.
     """
     _keep_grpc_running(os.getpid())
-    options, certificates = channel_settings(credentials)
-    if certificates is None:
-        return grpc.insecure_channel(target, options)
-    return grpc.secure_channel(target, certificates, options)
+    channel: grpc.Channel = _opened(grpc, target, credentials)
+    return channel
 
 
-def channel_settings(
-    credentials: Credentials,
-) -> tuple[tuple[tuple[str, Any], ...], grpc.ChannelCredentials | None]:
-    """Returns a channel's options, and its certificates if it uses TLS.
+def open_loop_channel(target: str, credentials: Credentials) -> grpc.aio.Channel:
+    """Opens a channel in the running event loop, as `open_channel` does."""
+    channel: grpc.aio.Channel = _opened(grpc.aio, target, credentials)
+    return channel
 
-    Raises:
-        TlsError: The certificates cannot be used.
-    """
-    certificates, option = None, "grpc.default_authority"
-    if credentials.secure:
-        credentials.ssl_context()  # reports what is wrong with the files; gRPC does not
-        certificates = grpc.ssl_channel_credentials(*map(credentials.pem, ("ca", "key", "cert")))
-        option = "grpc.ssl_target_name_override"
+
+def _opened(library: Any, target: str, credentials: Credentials) -> Any:
     name = credentials.override_authority
-    return (*_OPTIONS, (option, name)) if name else _OPTIONS, certificates
+    if not credentials.secure:
+        authority = (("grpc.default_authority", name),) if name else ()
+        return library.insecure_channel(target, _OPTIONS + authority)
+    credentials.ssl_context()  # reports what is wrong with the files; gRPC does not
+    certificates = grpc.ssl_channel_credentials(*map(credentials.pem, ("ca", "key", "cert")))
+    authority = (("grpc.ssl_target_name_override", name),) if name else ()
+    return library.secure_channel(target, certificates, _OPTIONS + authority)
 
 
 @cache
