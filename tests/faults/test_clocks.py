@@ -16,7 +16,7 @@ from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.frames import MemoryUse
-from envwire.server._ipc.scoreboard import Counters
+from envwire.server._ipc.scoreboard_row import Counters
 from envwire.server._processes.process import Process
 from envwire.server._processes.session_link import SessionLink
 from tests.conftest import ROOT

@@ -12,16 +12,7 @@ import mmap
 import os
 import time
 
-from envwire.server._ipc.scoreboard_row import (
-    ROW_BYTES,
-    Counters,
-    Episode,
-    Row,
-    read_counters,
-    read_episodes,
-)
-
-__all__ = ["Counters", "Episode", "Row", "Scoreboard", "make_scoreboard", "size"]
+from envwire.server._ipc.scoreboard_row import ROW_BYTES, Counters, Episode, Row
 
 _COLUMNS = ROW_BYTES // 8
 _SERVED, _STEPS = 1, 4
@@ -81,11 +72,11 @@ class Scoreboard:
 
     def counters(self, row: int) -> Counters:
         """Returns all counters of a row."""
-        return read_counters(self._numbers, row)
+        return Counters.read(self._numbers, row)
 
     def episodes(self, row: int) -> list[Episode]:
         """Returns the last episodes of a row, the oldest first."""
-        return read_episodes(self._numbers, row)
+        return Episode.read(self._numbers, row, self.counters(row).episodes)
 
     def mark(self, slot: int, marked: bool) -> None:
         """Marks whether a message slot holds a message."""

@@ -40,6 +40,15 @@ class Episode(NamedTuple):
     length: int
     ended: int
 
+    @classmethod
+    def read(cls, memory: memoryview, row: int, count: int) -> list[Episode]:
+        """Returns the last episodes of a row, of `count` in all, the oldest first."""
+        start = row * ROW_BYTES + _EPISODES_START
+        return [
+            cls(*_EPISODE.unpack_from(memory, start + each % EPISODES * _EPISODE.size))
+            for each in range(max(0, count - EPISODES), count)
+        ]
+
 
 class Counters(NamedTuple):
     """A snapshot of a session's counters. Times are in nanoseconds.
@@ -86,26 +95,17 @@ class Counters(NamedTuple):
     making: int
     describing: int
 
+    @classmethod
+    def read(cls, memory: memoryview, row: int) -> Counters:
+        """Returns all counters of a row. If the process writes meanwhile, they may mix those of two requests."""
+        start = row * ROW_BYTES
+        requests = _REQUESTS.unpack_from(memory, start)
+        return cls(*requests, *_EVENTS.unpack_from(memory, start + _EVENTS_START))
+
 
 def loss_reason(number: int) -> str:
     """Returns a reason by its number; UNKNOWN for any other, since the lost server gave none."""
     return _REASONS[number - 1] if 0 < number <= len(_REASONS) else "UNKNOWN"
-
-
-def read_counters(memory: memoryview, row: int) -> Counters:
-    """Returns all counters of a row. If the process writes meanwhile, they may mix those of two requests."""
-    start = row * ROW_BYTES
-    requests = _REQUESTS.unpack_from(memory, start)
-    return Counters(*requests, *_EVENTS.unpack_from(memory, start + _EVENTS_START))
-
-
-def read_episodes(memory: memoryview, row: int) -> list[Episode]:
-    """Returns the last episodes of a row, the oldest first."""
-    start, ended = row * ROW_BYTES + _EPISODES_START, read_counters(memory, row).episodes
-    return [
-        Episode(*_EPISODE.unpack_from(memory, start + each % EPISODES * _EPISODE.size))
-        for each in range(max(0, ended - EPISODES), ended)
-    ]
 
 
 class Row:

@@ -1,15 +1,140 @@
-"""The table that maps kinds of requests to the functions that serve them."""
+"""Requests that drive episodes: reset, step, render, saved states and close; and the table of all requests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from envwire.codec import CodecError, FaultError, Reason, fault_from_exception
+from envwire.codec.steps import truth, write_step
+from envwire.server._hosting.np_random import mirror, restore
+from envwire.server._hosting.vector.vector_hosts import RESET_MASK, is_vector
 from envwire.server._session.attributes import call_method, get_attribute, set_attribute
-from envwire.server._session.episodes import render, reset
-from envwire.server._session.hosted_env import Answer, HostedEnv
+from envwire.server._session.hosted_env import Answer, HostedEnv, reason_of
 from envwire.server._session.states import Event
+from envwire.server._session.values import check_info, write, write_info
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.frames import Attachments
+
+#: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
+_STEP = Event.STEP
+
+
+def reset(hosted: HostedEnv, request: pb.ResetRequest, answer: Answer) -> Event:
+    """Starts an episode; seed and options are passed on only if the client gave them."""
+    env, response = hosted.env, answer.message.reset
+    kwargs: dict[str, Any] = {}
+    if request.HasField("seed"):
+        kwargs["seed"] = hosted.read(request.seed)
+    if request.HasField("options"):
+        kwargs["options"] = hosted.read(request.options)
+    if request.member_options:
+        hosted.with_members()  # else the request is refused
+        kwargs["member_options"] = list(map(hosted.read, request.member_options))
+    if request.HasField("np_random"):
+        restore(env, request.np_random)
+    observation, info = hosted.call(lambda: _pair(env.reset(**kwargs)))
+    write(observation, response.observation, "observation", answer.attachments)
+    write_info(info, response.info, answer.attachments)
+    if request.mirror_np_random:
+        mirror(env, response.random)
+    response.member_resets.extend(hosted.member_resets)
+    return Event.RESET
+
+
+def chosen_members(hosted: HostedEnv, request: pb.ResetRequest) -> Sequence[int] | None:
+    """Returns the members of a vector environment that a reset selects by a mask; None for all of them."""
+    if not is_vector(hosted.env) or not request.HasField("options"):
+        return None
+    mask = hosted.read(request.options).get(RESET_MASK)
+    return mask if mask is None else [member for member, chosen in enumerate(mask) if chosen]
+
+
+def _pair(result: Any) -> tuple[Any, Any]:
+    observation, info = result
+    return observation, info
+
+
+def read_action(hosted: HostedEnv, request: pb.StepRequest) -> Any:
+    """Returns the action of a request, after restoring the generator state that came with it.
+
+    Raises:
+        FaultError: The action or the generator state is invalid.
+    """
+    action = hosted.read(request.action)
+    if request.HasField("np_random"):
+        restore(hosted.env, request.np_random)
+    return action
+
+
+def encode_step(
+    hosted: HostedEnv,
+    result: tuple[Any, Any, Any, Any, Any],
+    mirrored: bool,
+    response: pb.StepResponse,
+    attachments: Attachments | None,
+) -> Event:
+    """Writes the result of a step; reward and flags keep the environment's types."""
+    event = step_event(hosted, result)
+    check_info(result[4])
+    try:
+        write_step(result, response, attachments)
+    except CodecError as error:
+        raise FaultError(Reason.UNSUPPORTED, str(error)) from error
+    if mirrored:
+        mirror(hosted.env, response.random)
+    response.member_resets.extend(hosted.member_resets)
+    return event
+
+
+def step_event(hosted: HostedEnv, result: tuple[Any, Any, Any, Any, Any]) -> Event:
+    """Returns the session's event for a step. Arrays of flags never end it: vector environments reset their members.
+
+    Raises:
+        FaultError: ENVIRONMENT_RAISED: a flag is neither true nor false.
+    """
+    if result[2] is False and result[3] is False:  # most steps
+        return _STEP
+    return Event.STEP_ENDED if hosted.call(_has_ended, result) else _STEP
+
+
+def _has_ended(result: tuple[Any, Any, Any, Any, Any]) -> bool:
+    return truth(result[2]) or truth(result[3])
+
+
+def step_fault(hosted: HostedEnv, action: Any, error: Exception) -> FaultError:
+    """Returns the fault of a step that raised: INVALID_ACTION if the action is outside the action space."""
+    reason, space = reason_of(error), hosted.env.action_space
+    if reason is Reason.RESET_NEEDED or _contains(space, action):
+        return fault_from_exception(error, reason)
+    fault = fault_from_exception(error, Reason.INVALID_ACTION)
+    fault.metadata |= {"action": _text(action), "action_space": _text(space)}
+    return fault
+
+
+def _text(value: Any) -> str:
+    """Returns the beginning of a value's `repr`. That may raise: Python prints no integer of over 4,300 digits."""
+    try:
+        return repr(value)[:200]
+    except Exception as error:
+        return f"{type(value).__name__} without a text: {error}"[:200]
+
+
+def _contains(space: Any, action: Any) -> bool:
+    """Returns whether an action is in a space. What that warns of is not said: the environment did not ask."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return bool(space.contains(action))
+        except Exception:
+            return False
+
+
+def render(hosted: HostedEnv, _: pb.RenderRequest, answer: Answer) -> None:
+    """Renders the current state."""
+    frame = hosted.call(hosted.env.render)
+    write(frame, answer.message.render.frame, "frame", answer.attachments)
 
 
 def close(hosted: HostedEnv, _: pb.CloseRequest, answer: Answer) -> None:

@@ -26,15 +26,15 @@ from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._session import unserved
 from envwire.server._session.chunks import read_chunk, take_chunk
 from envwire.server._session.counting.step_notes import StepNotes
-from envwire.server._session.episodes import (
+from envwire.server._session.hosted_env import Answer, HostedEnv
+from envwire.server._session.operations import (
+    OPERATIONS,
     chosen_members,
     encode_step,
     read_action,
     step_event,
     step_fault,
 )
-from envwire.server._session.hosted_env import Answer, HostedEnv
-from envwire.server._session.operations import OPERATIONS
 from envwire.server._session.replay import Replaying
 from envwire.server._session.states import TRANSITIONS, Event, State
 from envwire.server._session.warning_log import WarningLog

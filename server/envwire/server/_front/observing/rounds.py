@@ -11,8 +11,7 @@ from envwire.server._front.observing.history import History
 from envwire.server._front.sessions.life import Life
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
-from envwire.server._ipc.scoreboard import Counters
-from envwire.server._ipc.scoreboard_row import loss_reason
+from envwire.server._ipc.scoreboard_row import Counters, loss_reason
 
 #: Most sessions and ends in one message, some 100 kB. Between two messages the front serves others.
 MAX_PER_MESSAGE = 500

@@ -26,7 +26,7 @@ from envwire.server._front.sessions.life import (
 )
 from envwire.server._ipc.frames import MemoryUse
 from envwire.server._ipc.pictures import Picture
-from envwire.server._ipc.scoreboard import Counters, Episode
+from envwire.server._ipc.scoreboard_row import Counters, Episode
 from envwire.server._processes.process import Process
 from envwire.server._processes.session_link import LinkLostError, SessionLink
 from envwire.v1 import environment_pb2 as pb

@@ -7,8 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from envwire.server._front.sessions.record import SessionRecord
-from envwire.server._ipc.scoreboard import Counters
-from envwire.server._ipc.scoreboard_row import loss_reason
+from envwire.server._ipc.scoreboard_row import Counters, loss_reason
 
 
 @dataclass

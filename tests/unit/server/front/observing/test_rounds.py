@@ -9,7 +9,7 @@ from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server._front.observing.history import History
 from envwire.server._front.observing.rounds import MAX_PER_MESSAGE, Rounds
 from envwire.server._front.sessions.life import Life
-from envwire.server._ipc.scoreboard import Counters
+from envwire.server._ipc.scoreboard_row import Counters
 from tests.unit.server.front.observing.test_history import CLOSED, counted
 from tests.unit.server.front.observing.test_history import Session as Ended
 
