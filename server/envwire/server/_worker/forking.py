@@ -7,10 +7,55 @@ is refused. The copy becomes a child of the fork server, which reaps it like the
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import socket
+from collections.abc import Sequence
 from io import FileIO
 
 from envwire.server._ipc.orphans import children, inherit_orphans
+
+#: What comes with a request for a copy: a socket for the answer, then the copy's link, output, control socket,
+#: scoreboard and lifeline.
+COPY_DESCRIPTORS = 6
+
+
+class Copied(BaseException):
+    """Raised in a process that was forked as a copy, with its link, output, control socket, scoreboard and lifeline."""
+
+
+def serve_fork(descriptors: Sequence[int], packed: bool) -> None:
+    """Forks this process for another session, and reports the result to the front.
+
+    Args:
+        descriptors: What came with the request; closed here.
+        packed: Whether several sessions share the process, which then cannot be copied.
+
+    Raises:
+        Copied: This process is the copy.
+    """
+    answers, own = socket.socket(fileno=descriptors[0]), descriptors[1:]
+    with answers:
+        try:
+            if why := _refusal(descriptors, packed):
+                answer: dict[str, str | int] = {"failed": why}
+            elif pid := fork_apart():
+                answer = {"pid": pid}
+            else:
+                raise Copied(*own)
+        except OSError as error:
+            answer = {"failed": str(error)}
+        for descriptor in own:
+            os.close(descriptor)
+        with contextlib.suppress(OSError):  # the front no longer waits
+            answers.sendall(json.dumps(answer).encode())
+
+
+def _refusal(descriptors: Sequence[int], packed: bool) -> str:
+    """Returns why this process cannot be copied; "" if it can."""
+    if len(descriptors) < COPY_DESCRIPTORS:
+        return "too many files are open in the environment's process"
+    return "several sessions share the process" if packed else obstacle()
 
 
 def obstacle() -> str:

@@ -12,11 +12,11 @@ import socket
 from dataclasses import dataclass
 
 from envwire.server._hosting.libraries import Catalogue
-from envwire.server._ipc.frames import FrameSocket
+from envwire.server._ipc.frames import ADMIT, FORK, FrameSocket, MemoryUse
 from envwire.server._ipc.message_slots import REPLIES, MessageSlots
 from envwire.server._ipc.scoreboard import Scoreboard
-from envwire.server._worker.control_socket import ControlSocket, Copied
 from envwire.server._worker.direct.service import DirectService
+from envwire.server._worker.forking import COPY_DESCRIPTORS, Copied, serve_fork
 from envwire.server._worker.link.making import SessionMaker
 from envwire.server._worker.link.service import LinkService
 from envwire.server._worker.poller import Waiting
@@ -86,9 +86,6 @@ class Worker:
         self._link = LinkService(
             endpoints.frames, self._sessions, maker, self._direct.channels, config.max_message_bytes
         )
-        self._control_socket = ControlSocket(
-            endpoints.control_socket, self._direct.admit, self._sessions.packed
-        )
 
     def run(self) -> Worker | None:
         """Serves requests until the session closes or the front is gone.
@@ -97,7 +94,7 @@ class Worker:
             In a process that was forked for a copy of the session, the worker to run there; else None.
         """
         self._waiting.watch(self.endpoints.link.fileno(), self._link.serve)
-        self._waiting.watch(self.endpoints.control_socket.fileno(), self._control_socket.serve)
+        self._waiting.watch(self.endpoints.control_socket.fileno(), self._serve_control)
         with self._sessions.warnings.installed():
             try:
                 with contextlib.suppress(ConnectionError):  # the front is gone
@@ -114,6 +111,24 @@ class Worker:
 
     def _serve_link(self) -> None:
         self._link.serve()
+
+    def _serve_control(self) -> None:
+        """Reads and handles one packet on the control socket.
+
+        Raises:
+            Copied: This process is the requested copy.
+            ConnectionResetError: The front is gone.
+        """
+        control_socket = self.endpoints.control_socket
+        packet, descriptors, _, _ = socket.recv_fds(control_socket, ADMIT.size, COPY_DESCRIPTORS)
+        if not packet:
+            raise ConnectionResetError("the front is gone")
+        if packet == FORK and descriptors:
+            serve_fork(descriptors, self._sessions.packed)
+        elif descriptors:  # no descriptor: too many open files here; the client retries
+            number, *memory = ADMIT.unpack(packet)
+            connection = socket.socket(fileno=descriptors[0])
+            self._direct.admit(number, MemoryUse(*memory), connection)
 
     def _copy(
         self, link: int, output: int, control_socket: int, scoreboard: int, lifeline: int
