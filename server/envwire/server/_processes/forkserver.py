@@ -8,22 +8,19 @@ import json
 import logging
 import os
 import socket
-import subprocess
 from collections.abc import Generator, Sequence
 from itertools import count
 
 from envwire.server._ipc.frames import PACKET_BYTES
-from envwire.server._ipc.orphans import inherited, spared
+from envwire.server._ipc.orphans import inherited
 from envwire.server._processes.adopted import Adopted
 from envwire.server._processes.forkserver_start import (
     ForkError,
     ForkserverLostError,
+    ForkserverProcess,
     Loaded,
     OnExit,
     PendingFork,
-    introduce,
-    reap,
-    start_process,
 )
 from envwire.server._processes.groups.interpreter import Interpreter
 from envwire.server.config import ServerConfig
@@ -51,14 +48,13 @@ class ForkserverLink:
         self._name = f"the fork server of groups.{group}" if group else "the fork server"
         self.interpreter = Interpreter(config)
         self._adopted = adopted
-        self._control: socket.socket | None = None
         self._lifeline: tuple[int, int] | None = None
         self._stopped = False
         self._forks: dict[int, PendingFork] = {}
         self._numbers = count(1)
         self._on_exit: dict[int, OnExit] = {}
         self._turn = asyncio.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ForkserverProcess | None = None
         self._starting: asyncio.Task[None] | None = None
         self._burial: asyncio.Task[None] | None = None
 
@@ -87,20 +83,17 @@ class ForkserverLink:
 
     async def _launch(self) -> Loaded:
         """Starts a process in place of the present one, if there is one."""
-        process, control = start_process(*self.interpreter.command(), self.lifeline)
-        spared.add(process.pid)
+        process = ForkserverProcess(*self.interpreter.command(), self.lifeline)
         try:
-            loaded = await introduce(process, self._config)
+            loaded = await process.load(self._config)
         except BaseException:
-            control.close()
-            self._burial = asyncio.ensure_future(reap(process))
+            self._burial = asyncio.ensure_future(process.end())
             raise
         if self._process is not None:
             self._process.kill()  # one that ends in order takes its sessions with it
         self._lose()
-        control.setblocking(False)
-        self._process, self._control = process, control
-        asyncio.get_running_loop().add_reader(control, self._hear, control)
+        self._process = process
+        asyncio.get_running_loop().add_reader(process.control, self._hear, process.control)
         return loaded
 
     @property
@@ -130,9 +123,9 @@ class ForkserverLink:
         self._tell({"adopt": pid})
 
     def _tell(self, message: dict[str, int]) -> None:
-        if self._control is not None:
+        if self._process is not None:
             with contextlib.suppress(OSError):  # it is gone; the next read will notice
-                self._control.send(json.dumps(message).encode())
+                self._process.control.send(json.dumps(message).encode())
 
     async def fork(self, descriptors: Sequence[int], on_exit: OnExit) -> int:
         """Forks a session process and returns its pid.
@@ -151,12 +144,12 @@ class ForkserverLink:
             return await self._fork(descriptors, on_exit)
 
     async def _fork(self, descriptors: Sequence[int], on_exit: OnExit) -> int:
-        if self._control is None:
+        if self._process is None:
             raise ForkError("the server is stopping")
         number = next(self._numbers)
         packet = json.dumps({"fork": number}).encode()
         try:
-            socket.send_fds(self._control, [packet], list(descriptors))
+            socket.send_fds(self._process.control, [packet], list(descriptors))
         except (BrokenPipeError, ConnectionResetError) as error:
             self._lose()
             raise ForkserverLostError("the fork server is gone") from error
@@ -174,7 +167,7 @@ class ForkserverLink:
 
     async def _revive(self) -> None:
         """Starts a new fork server if the last one is gone; the sessions that it forked live on."""
-        if self._control is not None or self._stopped:
+        if self._process is not None or self._stopped:
             return
         if self._starting is None or self._starting.done():
             self._starting = asyncio.ensure_future(self._start_another())
@@ -187,9 +180,9 @@ class ForkserverLink:
             await self._burial
         await self.start()
 
-    async def _bury(self, process: subprocess.Popen[bytes]) -> None:
+    async def _bury(self, process: ForkserverProcess) -> None:
         """Waits until a fork server has ended, then adopts its sessions."""
-        await reap(process)
+        await process.end()
         sessions, self._on_exit = self._on_exit, {}
         if not self._stopped:
             self._adopted.take(sessions)
@@ -216,14 +209,11 @@ class ForkserverLink:
             fork.settle(pid)
 
     def _lose(self) -> None:
-        if self._control is not None:
-            asyncio.get_running_loop().remove_reader(self._control)
-            self._control.close()
-            self._control = None
         while self._forks:
             self._forks.popitem()[1].settle(ForkserverLostError("the fork server is gone"))
         if self._process is not None:
             process, self._process = self._process, None
+            asyncio.get_running_loop().remove_reader(process.control)
             self._burial = asyncio.ensure_future(self._bury(process))
 
     async def stop(self) -> None:

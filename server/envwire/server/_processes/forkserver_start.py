@@ -93,47 +93,57 @@ class PendingFork:
             self.pid.set_exception(outcome)
 
 
-def start_process(
-    command: list[str], variables: dict[str, str], lifeline: int
-) -> tuple[subprocess.Popen[bytes], socket.socket]:
-    """Starts the process.
+class ForkserverProcess:
+    """The process of a fork server.
 
     Args:
         command: The interpreter and its arguments.
         variables: Its environment variables.
         lifeline: Descriptor that closes when the front is gone.
 
-    Returns:
-        The process, and our end of a packet socket to it.
+    Attributes:
+        control: Our end of a packet socket to it.
     """
-    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    # Not the event loop's subprocess functions: they fork, and run gRPC's fork handlers in a process that serves.
-    process = subprocess.Popen(  # noqa: S603 - our own program
-        [*command, str(theirs.fileno()), str(lifeline)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        pass_fds=(theirs.fileno(), lifeline),
-        start_new_session=True,
-        env=variables,
-    )
-    theirs.close()
-    return process, ours
 
+    def __init__(self, command: list[str], variables: dict[str, str], lifeline: int) -> None:
+        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        # Not the event loop's subprocess functions: they fork, and run gRPC's fork handlers in a process that serves.
+        self._process = subprocess.Popen(  # noqa: S603 - our own program
+            [*command, str(theirs.fileno()), str(lifeline)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=(theirs.fileno(), lifeline),
+            start_new_session=True,
+            env=variables,
+        )
+        theirs.close()
+        self.control.setblocking(False)
+        spared.add(self._process.pid)
 
-async def introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> Loaded:
-    """Sends a new process its settings, and waits until it has imported everything.
+    async def load(self, config: ServerConfig) -> Loaded:
+        """Sends the process its settings, and waits until it has imported everything.
 
-    Raises:
-        ForkserverError: An id is unknown, a module cannot be imported, or the import takes longer than 5 minutes.
-    """
-    overdue = asyncio.get_running_loop().call_later(_START_SECONDS, process.kill)
-    try:
-        return await asyncio.to_thread(_introduce, process, config)
-    except asyncio.CancelledError:
-        process.kill()  # an import may never return
-        raise
-    finally:
-        overdue.cancel()
+        Raises:
+            ForkserverError: An id is unknown, a module cannot be imported, or the import takes longer than 5 minutes.
+        """
+        overdue = asyncio.get_running_loop().call_later(_START_SECONDS, self.kill)
+        try:
+            return await asyncio.to_thread(_introduce, self._process, config)
+        except asyncio.CancelledError:
+            self.kill()  # an import may never return
+            raise
+        finally:
+            overdue.cancel()
+
+    def kill(self) -> None:
+        """Kills the process, but not its sessions."""
+        self._process.kill()
+
+    async def end(self) -> None:
+        """Closes the socket and waits until the process has exited; kills it if that takes too long."""
+        self.control.close()
+        await asyncio.to_thread(wait_or_kill, self._process, _LEAVE_SECONDS)
+        spared.discard(self._process.pid)
 
 
 def _introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> Loaded:
@@ -152,9 +162,3 @@ def _introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> Loaded
     environments = environment_pb2.ListEnvironmentsResponse.FromString(listing)
     libraries = [LibraryInfo(name=name, version=version) for name, version in header["libraries"]]
     return Loaded(environments, libraries, header["files"])
-
-
-async def reap(process: subprocess.Popen[bytes]) -> None:
-    """Waits until the process has exited; kills it if that takes too long."""
-    await asyncio.to_thread(wait_or_kill, process, _LEAVE_SECONDS)
-    spared.discard(process.pid)
