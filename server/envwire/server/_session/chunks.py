@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from envwire.codec import FaultError, Reason, encode_fault, fault_from_exception
-from envwire.server._hosting.np_random import restore
 from envwire.server._ipc.fault_replies import reply_too_large
 from envwire.server._session.hosted_env import HostedEnv
 from envwire.server._session.replay import PART_SECONDS
@@ -40,8 +39,7 @@ def read_chunk(hosted: HostedEnv, request: pb.StepRequest) -> Readable:
     actions, fault = _readable(hosted, request.actions)
     if fault is not None and not actions:
         raise fault
-    if request.HasField("np_random"):
-        restore(hosted.env, request.np_random)
+    hosted.restore_generator(request)
     return actions, fault
 
 

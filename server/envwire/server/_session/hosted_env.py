@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 from envwire.codec import CodecError, Family, FaultError, Reason, fault_from_exception
 from envwire.codec.values.encoding import decode_mapping, decode_value, decode_values
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
+from envwire.server._hosting.np_random import restore
 from envwire.server._hosting.vector.member_starts import MemberStarts
-from envwire.server._hosting.vector.vector_hosts import MembersHost
+from envwire.server._hosting.vector.vector_hosts import RESET_MASK, MembersHost, is_vector
 from envwire.server._session.snapshots import Snapshots
 from envwire.v1 import environment_pb2, values_pb2
 from envwire.wire.frames import Attachments
@@ -67,6 +68,34 @@ class HostedEnv:
             return _DECODERS[type(message)](message, self.family, opaque=False)
         except CodecError as error:
             raise FaultError(Reason.INVALID_VALUE, str(error)) from error
+
+    def read_action(self, request: environment_pb2.StepRequest) -> Any:
+        """Returns the action of a step; restores the generator state that came with it.
+
+        Raises:
+            FaultError: The action or the generator state is invalid.
+        """
+        action = self.read(request.action)
+        self.restore_generator(request)
+        return action
+
+    def restore_generator(
+        self, request: environment_pb2.ResetRequest | environment_pb2.StepRequest
+    ) -> None:
+        """Restores the state of the environment's generator that came with a request.
+
+        Raises:
+            FaultError: INVALID_VALUE: the state is invalid.
+        """
+        if request.HasField("np_random"):
+            restore(self.env, request.np_random)
+
+    def reset_members(self, request: environment_pb2.ResetRequest) -> Sequence[int] | None:
+        """Returns the members of a vector environment that a reset selects by a mask; None for all of them."""
+        if not is_vector(self.env) or not request.HasField("options"):
+            return None
+        mask = self.read(request.options).get(RESET_MASK)
+        return mask if mask is None else [member for member, chosen in enumerate(mask) if chosen]
 
     def call(self, function: Callable[..., _T], /, *args: Any, **kwargs: Any) -> _T:
         """Calls the environment and maps whatever it raises.

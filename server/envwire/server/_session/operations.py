@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from envwire.codec import CodecError, FaultError, Reason, fault_from_exception
 from envwire.codec.steps import truth, write_step
-from envwire.server._hosting.np_random import mirror, restore
-from envwire.server._hosting.vector.vector_hosts import RESET_MASK, is_vector
+from envwire.server._hosting.np_random import mirror
 from envwire.server._session.attributes import call_method, get_attribute, set_attribute
 from envwire.server._session.hosted_env import Answer, HostedEnv, reason_of
 from envwire.server._session.states import Event
@@ -32,8 +31,7 @@ def reset(hosted: HostedEnv, request: pb.ResetRequest, answer: Answer) -> Event:
     if request.member_options:
         hosted.with_members()  # else the request is refused
         kwargs["member_options"] = list(map(hosted.read, request.member_options))
-    if request.HasField("np_random"):
-        restore(env, request.np_random)
+    hosted.restore_generator(request)
     observation, info = hosted.call(lambda: _pair(env.reset(**kwargs)))
     write(observation, response.observation, "observation", answer.attachments)
     write_info(info, response.info, answer.attachments)
@@ -43,29 +41,9 @@ def reset(hosted: HostedEnv, request: pb.ResetRequest, answer: Answer) -> Event:
     return Event.RESET
 
 
-def chosen_members(hosted: HostedEnv, request: pb.ResetRequest) -> Sequence[int] | None:
-    """Returns the members of a vector environment that a reset selects by a mask; None for all of them."""
-    if not is_vector(hosted.env) or not request.HasField("options"):
-        return None
-    mask = hosted.read(request.options).get(RESET_MASK)
-    return mask if mask is None else [member for member, chosen in enumerate(mask) if chosen]
-
-
 def _pair(result: Any) -> tuple[Any, Any]:
     observation, info = result
     return observation, info
-
-
-def read_action(hosted: HostedEnv, request: pb.StepRequest) -> Any:
-    """Returns the action of a request, after restoring the generator state that came with it.
-
-    Raises:
-        FaultError: The action or the generator state is invalid.
-    """
-    action = hosted.read(request.action)
-    if request.HasField("np_random"):
-        restore(hosted.env, request.np_random)
-    return action
 
 
 def encode_step(

@@ -27,14 +27,7 @@ from envwire.server._session import unserved
 from envwire.server._session.chunks import read_chunk, take_chunk
 from envwire.server._session.counting.step_notes import StepNotes
 from envwire.server._session.hosted_env import Answer, HostedEnv
-from envwire.server._session.operations import (
-    OPERATIONS,
-    chosen_members,
-    encode_step,
-    read_action,
-    step_event,
-    step_fault,
-)
+from envwire.server._session.operations import OPERATIONS, encode_step, step_event, step_fault
 from envwire.server._session.replay import Replaying
 from envwire.server._session.states import TRANSITIONS, Event, State
 from envwire.server._session.warning_log import WarningLog
@@ -179,7 +172,7 @@ class Session:
             return self._replay(body, answer)
         event = OPERATIONS[kind](self.hosted, body, answer)
         if self._notes is not None and kind == "reset":
-            self._notes.episodes.begin(chosen_members(self.hosted, body))
+            self._notes.episodes.begin(self.hosted.reset_members(body))
         elif self._notes is not None and event is not None:
             self._notes.episodes.leave()
         return self._finish(event, answer)
@@ -216,7 +209,7 @@ class Session:
     ) -> Packet:
         if body.actions:
             return self._chunk(body, max_chunk_bytes)
-        return self._step(read_action(self.hosted, body), body.mirror_np_random, attachments)
+        return self._step(self.hosted.read_action(body), body.mirror_np_random, attachments)
 
     def _step(self, action: Any, mirror: bool, attachments: Attachments | None) -> Packet:
         result = self._take(action)
