@@ -70,7 +70,5 @@ def _pair(
 ) -> tuple[socket.socket, socket.socket]:
     """Returns two connected sockets, each closed with its side; ours is non-blocking."""
     our_end, their_end = socket.socketpair(socket.AF_UNIX, kind)
-    ours.callback(our_end.close)
-    theirs.callback(their_end.close)
     our_end.setblocking(False)
-    return our_end, their_end
+    return ours.enter_context(our_end), theirs.enter_context(their_end)

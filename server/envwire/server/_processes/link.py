@@ -59,12 +59,6 @@ class Link(asyncio.Protocol):
         self._sessions[number] = SessionLink(number, slot, listener, self._write)
         return self._sessions[number]
 
-    def end(self, session: SessionLink) -> None:
-        """Ends a session, here and in its process."""
-        session.end()
-        if session.number in self._sessions and not session.closed:
-            self._notify(Kind.END, session.number)
-
     def tell_draining(self, stops_at: float) -> None:
         """Tells the process that the server is about to stop."""
         self._notify(Kind.DRAIN, 0, STOPS_AT.pack(stops_at))

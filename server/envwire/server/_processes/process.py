@@ -216,7 +216,7 @@ class Process:
         if session not in self._sessions:
             return
         self._sessions.remove(session)
-        self._link.end(session)
+        session.end()
         if not self._sessions:
             self._ending = True
             self._link.close()

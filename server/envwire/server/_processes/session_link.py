@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable
 from typing import Protocol
@@ -118,9 +119,12 @@ class SessionLink:
         return future
 
     def end(self) -> None:
-        """Ends the session on this side: pending requests fail, and later replies are ignored."""
+        """Ends the session, here and in its process: pending requests fail, and later replies are ignored."""
         self.over = True
         self._fail_pending()
+        if not self.closed:
+            with contextlib.suppress(LinkLostError):
+                self._write(Kind.END, self.number, b"")
 
     def _fail_pending(self) -> None:
         """Fails the callers that wait; the replies to an ended session are still counted."""

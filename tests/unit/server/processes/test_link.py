@@ -115,7 +115,7 @@ async def test_each_order_is_a_frame_of_its_own_kind(scene: Scene) -> None:
     session.copy()
     session.relay(forged)
     session.relay(b"")
-    scene.link.end(session)
+    session.end()
     scene.say(Kind.REPLY, 1, REPLY)
     for _ in range(3):
         scene.say(Kind.REPLY, 1, REPLY)
@@ -156,7 +156,7 @@ async def test_a_late_reply_is_not_the_slots_next_sessions(scene: Scene) -> None
     """The defect: it was booked on the next one, which was busy for ever and took its neighbours along."""
     first = scene.open(0)
     late = first.relay(b"slow")
-    scene.link.end(first)
+    first.end()
     with pytest.raises(LinkLostError):
         await late
     before = scene.heard
@@ -173,7 +173,7 @@ async def test_a_late_reply_is_not_the_slots_next_sessions(scene: Scene) -> None
 @on_a_loop
 async def test_a_slot_is_free_once_the_process_says_so(scene: Scene) -> None:
     session = scene.open(2)
-    scene.link.end(session)
+    session.end()
     assert scene.slots == []
     scene.say(Kind.CLOSED, session.number)
     assert scene.slots == [2]
@@ -185,7 +185,7 @@ async def test_numbers_are_never_used_again(scene: Scene) -> None:
     for _ in range(5):
         session = scene.open(0)
         numbers.append(session.number)
-        scene.link.end(session)
+        session.end()
         scene.say(Kind.CLOSED, session.number)
     assert len(set(numbers)) == 5
 
@@ -198,7 +198,7 @@ async def test_a_client_that_closes_is_heard_once_and_what_it_asked_meanwhile_is
     behind = session.relay(b"behind the close")
     scene.say(Kind.CLOSED, session.number)
     assert scene.heard.news == ["closed"]
-    scene.link.end(session)
+    session.end()
     scene.say(Kind.REPLY, session.number, REPLY)
     with pytest.raises(LinkLostError):
         await behind
@@ -269,7 +269,7 @@ async def test_a_picture_that_nobody_asked_for_is_misbehaviour(scene: Scene) -> 
 async def test_who_waits_for_a_picture_hears_of_the_end(scene: Scene) -> None:
     ended, lost = scene.open(0), scene.open(1)
     waiting = [ended.render(), lost.render()]
-    scene.link.end(ended)
+    ended.end()
     scene.link.connection_lost(None)
     for future in waiting:
         with pytest.raises(LinkLostError):
