@@ -162,7 +162,7 @@ def _http_routes(
     clock: Callable[[], float],
 ) -> HttpRoutes:
     from envwire.farm.gateway.metrics import GatewayMetrics
-    from envwire.server._front.http.port import operations
+    from envwire.server._front.http.operations import operations
 
     metrics = GatewayMetrics(registry, tally, allocator, queue, clock)
     return operations(access, lambda: True, metrics)

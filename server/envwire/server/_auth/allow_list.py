@@ -102,9 +102,8 @@ class AllowList:
         order = environment_pb2.MakeRequest()
         order.CopyFrom(request)
         for wrapper in order.wrappers:
-            if (
-                wrapper.name not in self.wrappers
-            ):  # "gymnasium.wrappers:TimeLimit" becomes "TimeLimit"
+            if wrapper.name not in self.wrappers:
+                # The library's own wrappers have short names: "gymnasium.wrappers:TimeLimit" becomes "TimeLimit".
                 wrapper.name = _MODULE.sub("", wrapper.name)
             self._check_wrapper(wrapper.name)
             self._check_kwargs(wrapper.name, wrapper.kwargs)

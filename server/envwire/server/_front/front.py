@@ -118,7 +118,7 @@ class Front:
 
     def http_routes(self) -> Routes:
         """Returns the routes of the HTTP port."""
-        from envwire.server._front.http.port import operations
+        from envwire.server._front.http.operations import operations
         from envwire.server._front.http.server_metrics import ServerMetrics
 
         admission = self._admission

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from envwire.client._env.episodes import MirroredRandom, call, generator
+from envwire.client._env.episodes import call, generator
+from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.session_handle import SessionHandle
@@ -121,7 +122,7 @@ class RemoteAttributes(EnvAttributes[SessionHandle]):
 
     @property
     def np_random(self) -> np.random.Generator:
-        """The environment's generator, mirrored from the first read on (see `envwire.client._env.episodes`)."""
+        """The environment's generator, mirrored from the first read on (see `envwire.client._env.np_random`)."""
         known = self._random.generator
         return known or self._handle.run(generator(self._random, self._env_id))
 

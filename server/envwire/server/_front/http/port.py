@@ -1,7 +1,4 @@
-"""An HTTP/1.1 port that answers GET on a few paths, and the paths for operators: `/livez`, `/readyz` and `/metrics`.
-
-It serves one request per connection, bounded in size, time and number.
-"""
+"""An HTTP/1.1 port that answers GET on a few paths: one request per connection, bounded in size, time and number."""
 
 from __future__ import annotations
 
@@ -11,16 +8,13 @@ import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from envwire.codec import FaultError, Reason
-from envwire.server._auth.access import Access, PeerIdentity
+from envwire.server._auth.access import PeerIdentity
 from envwire.server._auth.tls import server_tls
 from envwire.server._front.ports import cannot_bind
 from envwire.server._settings.listening import Listening
-
-if TYPE_CHECKING:
-    from prometheus_client.registry import Collector
 
 _SECONDS = 5.0
 _MAX_CONNECTIONS = 64
@@ -156,31 +150,3 @@ def _written(page: Page, *, with_body: bool) -> bytes:
     if page.status is HTTPStatus.UNAUTHORIZED:
         lines.append("WWW-Authenticate: Bearer")
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + (page.body if with_body else b"")
-
-
-def operations(access: Access, ready: Callable[[], bool], collector: Collector) -> Routes:
-    """Returns the routes for operators. Health is public; metrics need scope `observe` on a server with tokens.
-
-    Args:
-        access: Identifies callers.
-        ready: Returns whether Makes are accepted.
-        collector: Collects the metrics.
-    """
-    from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-    from prometheus_client.process_collector import ProcessCollector
-
-    registry = CollectorRegistry()
-    registry.register(collector)
-    ProcessCollector(registry=registry)
-
-    def livez(_: PeerIdentity) -> Page:
-        return Page(b"ok\n")
-
-    def readyz(_: PeerIdentity) -> Page:
-        return Page(b"ok\n") if ready() else Page(b"draining\n", HTTPStatus.SERVICE_UNAVAILABLE)
-
-    def metrics(peer: PeerIdentity) -> Page:
-        access.identify(peer).check("metrics")
-        return Page(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
-
-    return {"/livez": livez, "/readyz": readyz, "/metrics": metrics}
