@@ -31,7 +31,7 @@ class _Remote(RemoteEnv):
     """The remote environment inside `ParallelEnv` and `AECEnv`."""
 
     def __str__(self) -> str:
-        return f"<remote {self._env_id}>"
+        return str(self._handle)
 
     def call(self, name: str, *args: Any) -> Any:
         """Calls a method of the environment."""

@@ -116,7 +116,6 @@ class EnvAttributes(Generic[H]):
 class RemoteAttributes(EnvAttributes[SessionHandle]):
     """The part of a proxy that reads and sets attributes of its environment."""
 
-    _env_id: str
     _random: MirroredRandom
     _used: bool
 
@@ -124,7 +123,7 @@ class RemoteAttributes(EnvAttributes[SessionHandle]):
     def np_random(self) -> np.random.Generator:
         """The environment's generator, mirrored from the first read on (see `envwire.client._env.np_random`)."""
         known = self._random.generator
-        return known or self._handle.run(generator(self._random, self._env_id))
+        return known or self._handle.run(generator(self._random, self._arguments.env_id))
 
     @np_random.setter
     def np_random(self, value: np.random.Generator) -> None:

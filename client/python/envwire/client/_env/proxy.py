@@ -91,7 +91,6 @@ class RemoteProxy(RemoteAttributes):
         )
         self._random = MirroredRandom(self._family)
         self._viewer: Viewer | None = None
-        self._env_id = env_id
         self._arguments = ProxyArguments(
             type(self), target, env_id, render_mode, wrappers, library, kwargs, options
         )

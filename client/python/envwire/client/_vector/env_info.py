@@ -59,9 +59,12 @@ class VectorAttributes(Generic[S]):
         self.metadata = decode_mapping(first.metadata, family)
         self.render_mode = first.render_mode if first.HasField("render_mode") else None
         self.single_observation_space, self.single_action_space = singles
-        self.observation_space, self.action_space = _batch_spaces(
-            made, singles, self.num_envs, family
-        )
+        if len(made) == 1:
+            names = "observation_space", "action_space"
+            batched = read_spaces(first, first.description, family, *names)
+        else:
+            batched = [family.vector.utils.batch_space(each, self.num_envs) for each in singles]
+        self.observation_space, self.action_space = batched
         for shard in self._shards:
             shard.episodes.follow(first.vector.autoreset_mode, singles[0], family)
 
@@ -81,16 +84,6 @@ def _single_spaces(made: pb.MakeResponse, family: Family) -> list[Any]:
     return read_spaces(
         made.vector, made.description, family, "single_observation_space", "single_action_space"
     )
-
-
-def _batch_spaces(
-    made: Sequence[pb.MakeResponse], singles: list[Any], num_envs: int, family: Family
-) -> list[Any]:
-    if len(made) == 1:
-        return read_spaces(
-            made[0], made[0].description, family, "observation_space", "action_space"
-        )
-    return [family.vector.utils.batch_space(space, num_envs) for space in singles]
 
 
 def vector_env_spec(

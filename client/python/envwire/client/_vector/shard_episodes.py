@@ -23,7 +23,6 @@ from envwire.client.errors import RemoteError, SessionClosedError
 from envwire.codec import Family
 from envwire.envs.type_guards import is_tuple_or_list
 from envwire.envs.vector.info import add_info
-from envwire.v1 import environment_pb2 as pb
 
 #: What `VectorEnv.step` returns.
 StepResult = tuple[Any, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], Infos]
@@ -46,12 +45,8 @@ class ShardEpisodes:
     def __init__(self, spec: ShardSpec, handle: BaseSessionHandle[Any]) -> None:
         self.spec = spec
         self._handle = handle
-        self._is_new = False
-
-    def make(self) -> Flow[pb.MakeResponse]:
-        """Makes the session; returns the answer to its Make."""
-        self._is_new = True
-        return (yield MakeNew())  # type: ignore[no-any-return]
+        #: `lineage` of the handle at the last reset: with another one, the session is new.
+        self._reset_lineage: object = None
 
     def follow(self, autoreset: str, space: Any, family: Family) -> None:
         """Sets the attributes of the environments.
@@ -68,8 +63,9 @@ class ShardEpisodes:
         recording = self._handle.strategy.recording
         if recording is not None and not recording.rooted:
             seed = drawn_seeds(seed, self.spec.size)  # a replay needs known seeds
-        common, each = options.unmasked if self._is_new else options
-        self._is_new = False
+        is_new = self._reset_lineage is not self._handle.lineage
+        self._reset_lineage = self._handle.lineage
+        common, each = options.unmasked if is_new else options
         return Reset(seed, common, member_options=each)
 
     def restart(self) -> Flow[Operation[Any]]:
@@ -112,7 +108,7 @@ class TruncatedEpisodes(ShardEpisodes):
         """Makes the environments again and starts their next episodes (see `ShardEpisodes.restart`)."""
         if self._autoreset == "DISABLED":
             yield from super().restart()
-        yield from self.make()
+        yield MakeNew()
         return self.reset(None, ResetOptions())
 
     def answered(self, operation: Operation[Any], result: Any) -> StepResult:
@@ -142,7 +138,7 @@ class TruncatedEpisodes(ShardEpisodes):
         utils = self._family.vector.utils
         shown = utils.iterate(utils.batch_space(self._space, size), last[0])
         final = [{"final_obs": each, "final_info": lost} for each in shown]
-        yield from self.make()
+        yield MakeNew()
         reset = self.reset(None, ResetOptions())
         observations, *_, first = self.answered(reset, (yield Ask(reset)))
         return (observations, *ended, {**_joined(final), **infos, **first})

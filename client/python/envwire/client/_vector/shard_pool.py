@@ -39,7 +39,7 @@ class ShardPool:
             servers: The servers.
         """
         self.shards = [self._shard(spec, servers) for spec in specs]
-        return at_once(Shard.make, self.shards)
+        return at_once(SessionHandle.make, [shard.handle for shard in self.shards])
 
     def _shard(self, spec: ShardSpec, servers: VectorServers) -> Shard:
         label = f"{self._label}, environments {spec.start} to {spec.stop - 1}"
@@ -52,7 +52,8 @@ class ShardPool:
             for shard in self.shards:
                 shard.handle.kill()
             self._pid = THIS_PROCESS.pid
-        at_once(Shard.make, [shard for shard in self.shards if shard.handle.driver is None])
+        handles = [shard.handle for shard in self.shards]
+        at_once(SessionHandle.make, [handle for handle in handles if handle.driver is None])
 
     def check_live(self, closed: bool) -> None:
         """Checks that the environments can step in this process.

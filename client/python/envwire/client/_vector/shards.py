@@ -15,7 +15,6 @@ from envwire.client._session.operations import Operation, Reset, Step
 from envwire.client._vector.batching.batches import Bounds, ResetOptions
 from envwire.client._vector.shard_episodes import ShardEpisodes, StepResult
 from envwire.client.errors import RemoteError
-from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Area
 
 H = TypeVar("H", bound=BaseSessionHandle[Any])
@@ -47,10 +46,6 @@ class Shard(BaseShard[SessionHandle]):
 
     _operation: Operation[Any] = Reset()
     _failure: RemoteError | None = None
-
-    def make(self) -> pb.MakeResponse:
-        """Makes the session; returns the answer to its Make."""
-        return self.handle.run(self.episodes.make())
 
     def begin_step(self, actions: Any) -> None:
         """Sends a step.

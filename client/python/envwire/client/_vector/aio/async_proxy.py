@@ -122,7 +122,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
                 servers.lay_out, self.num_envs, self._sessions, self._batch_size
             )
             self._shards = [self._shard(spec) for spec in specs]
-            made = await all_of([shard.make() for shard in self._shards])
+            made = await all_of([shard.handle.make() for shard in self._shards])
             self._describe(made)
         except BaseException:
             await self._close()
@@ -145,7 +145,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         with self._guard:
             if not self._shards:
                 await self._make()
-            await all_of([shard.make() for shard in self._shards if shard.handle.vacant])
+            await all_of([each.handle.make() for each in self._shards if each.handle.vacant])
             self._open = True
         return self
 

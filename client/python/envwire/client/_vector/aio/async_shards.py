@@ -13,7 +13,6 @@ from envwire.client._vector.batching.batches import ResetOptions
 from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shards import BaseShard
 from envwire.client.errors import RemoteError
-from envwire.v1 import environment_pb2 as pb
 
 _T = TypeVar("_T")
 
@@ -21,14 +20,10 @@ _T = TypeVar("_T")
 class AsyncShard(BaseShard[AsyncSessionHandle]):
     """The environments of one session; for its arguments and attributes see `BaseShard`."""
 
-    async def make(self) -> pb.MakeResponse:
-        """Makes the session; returns the answer to its Make."""
-        return await self.handle.run(self.episodes.make())
-
     async def reset(self, seed: Any, options: ResetOptions) -> StepResult:
         """Resets the environments; resets all of them if they have to be made again."""
         if self.handle.vacant:
-            await self.make()
+            await self.handle.make()
         return await self._serve(self.episodes.reset(seed, options))
 
     async def step(self, actions: Any) -> StepResult:
