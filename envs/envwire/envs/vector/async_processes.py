@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from envwire.envs.type_guards import is_integer
 from envwire.envs.vector.async_worker import RemoteTraceback, serve
 from envwire.envs.vector.utils import CloudpickleWrapper, clear_mpi_env_vars
 
@@ -126,16 +125,3 @@ def _report(failures: dict[int, Any]) -> str:
     """The tracebacks of all sub-environments that failed at once; only one can be raised."""
     parts = (f"In sub-environment {i}:\n{exc.remote_traceback}" for i, exc in failures.items())
     return "\n".join(parts)
-
-
-def require_concurrency(max_concurrency: int | None) -> int | None:
-    """Returns the number of processes that may work at once; ``None`` for all.
-
-    Raises:
-        ValueError: The number is not a positive integer.
-    """
-    if max_concurrency is None:
-        return None
-    if is_integer(max_concurrency) and max_concurrency >= 1:
-        return int(max_concurrency)
-    raise ValueError(f"max_concurrency must be a positive integer or None, got {max_concurrency!r}")

@@ -9,27 +9,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from envwire.envs import logger
+from envwire.envs import error, logger
 from envwire.envs._generic import ActType, Info, ObsType, Options
-from envwire.envs.error import AlreadyPendingCallError, ClosedEnvironmentError, NoAsyncCallError
-from envwire.envs.vector.async_processes import (
-    WorkerExitedError,
-    WorkerProcesses,
-    require_concurrency,
-)
-from envwire.envs.vector.observation_buffer import allocate
-from envwire.envs.vector.observation_mode import batch_observations
+from envwire.envs.type_guards import is_integer
+from envwire.envs.vector import utils
+from envwire.envs.vector.async_processes import Command, WorkerExitedError, WorkerProcesses
 from envwire.envs.vector.reset_arguments import Seeds, pop_reset_mask, spread_seed
-from envwire.envs.vector.sync_vector_env import fresh, spread_values
-from envwire.envs.vector.utils import batch_space, concatenate, iterate
-from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv
+from envwire.envs.vector.sub_environments import ObservationMode, VectorOfEnvs
+from envwire.envs.vector.vector_env import AutoresetMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from envwire.envs.core import Env, RenderFrame
-    from envwire.envs.vector.async_processes import Command
-    from envwire.envs.vector.observation_mode import ObservationMode
 
 __all__ = ["AsyncState", "AsyncVectorEnv"]
 
@@ -45,7 +37,7 @@ class AsyncState(Enum):
     WAITING_CALL = "call"
 
 
-class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
+class AsyncVectorEnv(VectorOfEnvs[ObsType, ActType]):
     """Many environments, each in its process, stepped at the same time.
 
     `reset`, `step` and `call` have two parts: ``step_async`` sends the actions and ``step_wait``
@@ -86,13 +78,13 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         self.copy = copy
         self.observation_mode = observation_mode
         self.autoreset_mode = AutoresetMode(autoreset_mode)
-        self.max_concurrency = require_concurrency(max_concurrency)
+        self.max_concurrency = _require_concurrency(max_concurrency)
         self.num_envs = len(env_fns)
-        self._describe()
+        env = env_fns[0]()  # made only for this
+        self._describe(env, lambda: [make().observation_space for make in env_fns])
+        env.close()
         self._context: Any = multiprocessing.get_context(context)
-        self.observations, memory = allocate(
-            self.single_observation_space, self.num_envs, shared_memory, self._context
-        )
+        memory = self._allocate()
         self._workers = WorkerProcesses(self._context, type(self).__name__)
         self.parent_pipes = self._workers.pipes
         self.processes = self._workers.processes
@@ -100,20 +92,18 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         self._workers.start(env_fns, memory, self.autoreset_mode, self.max_concurrency, daemon)
         self._check_spaces()
 
-    def _describe(self) -> None:
-        """Sets the metadata and the spaces, from an environment that is made only for this."""
-        env = self.env_fns[0]()
-        self.metadata = {**env.metadata, "autoreset_mode": self.autoreset_mode}
-        self.render_mode = env.render_mode
-        self.single_action_space = env.action_space
-        self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self.observation_space, self.single_observation_space = batch_observations(
-            self.observation_mode,
-            env.observation_space,
-            lambda: [make().observation_space for make in self.env_fns],
-            self.num_envs,
-        )
-        env.close()
+    def _allocate(self) -> Any:
+        """Makes room for the observations; returns the shared memory for them, or None."""
+        space = self.single_observation_space
+        if not self.shared_memory:
+            self.observations = utils.create_empty_array(space, self.num_envs)
+            return None
+        try:
+            memory = utils.create_shared_memory(space, self.num_envs, self._context)
+        except error.CustomSpaceError as exc:
+            raise ValueError(f"{space} needs shared_memory=False") from exc
+        self.observations = utils.read_from_shared_memory(space, memory, self.num_envs)
+        return memory
 
     def _check_spaces(self) -> None:
         expected = self.single_observation_space, self.single_action_space
@@ -122,11 +112,6 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         except BaseException:
             self.close(terminate=True)
             raise
-
-    # The sub-environments have a generator each, so each property returns a tuple.
-    if not TYPE_CHECKING:
-        np_random = property(lambda self: self.get_attr("np_random"))
-        np_random_seed = property(lambda self: self.get_attr("np_random_seed"))
 
     def reset(self, *, seed: Seeds = None, options: Options = None) -> tuple[ObsType, Info]:
         """Resets every sub-environment, or those that a mask selects; see `SyncVectorEnv.reset`."""
@@ -165,7 +150,7 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
     def step_async(self, actions: ActType) -> None:
         """Sends the actions of a step."""
         self._require_idle("step_async")
-        split = iterate(self.action_space, cast("Any", actions))
+        split = utils.iterate(self.action_space, cast("Any", actions))
         commands: list[Command] = [("step", (action,)) for action in split]
         self._send(AsyncState.WAITING_STEP, commands)
 
@@ -204,7 +189,7 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
     def set_attr(self, name: str, values: list[Any] | tuple[Any, ...] | Any) -> None:
         """Sets an attribute of every sub-environment; see `SyncVectorEnv.set_attr`."""
         self._require_idle("set_attr")
-        self._ask(*[("set_attr", (name, v)) for v in spread_values(name, values, self.num_envs)])
+        self._ask(*[("set_attr", (name, value)) for value in self._spread(name, values)])
 
     def render(self) -> tuple[RenderFrame, ...] | None:
         """Returns the frames of all sub-environments."""
@@ -236,10 +221,10 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
 
     def _require_idle(self, what: str) -> None:
         if self.closed:
-            raise ClosedEnvironmentError(f"`{what}` after `close`")
+            raise error.ClosedEnvironmentError(f"`{what}` after `close`")
         if self._state is not AsyncState.DEFAULT:
             pending = self._state.value
-            raise AlreadyPendingCallError(
+            raise error.AlreadyPendingCallError(
                 f"Call `{pending}_wait` before `{what}`: a call to `{pending}` is pending", pending
             )
 
@@ -250,9 +235,9 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
     def _receive(self, state: AsyncState, timeout: float | None = None) -> list[Any]:
         """The result of every process."""
         if self.closed:
-            raise ClosedEnvironmentError(f"`{state.value}_wait` after `close`")
+            raise error.ClosedEnvironmentError(f"`{state.value}_wait` after `close`")
         if self._state is not state:
-            raise NoAsyncCallError(
+            raise error.NoAsyncCallError(
                 f"Call `{state.value}_async` before `{state.value}_wait`", state.value
             )
         if not self._workers.wait(timeout):
@@ -276,13 +261,26 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
 
     def _observe(self, observations: tuple[Any, ...]) -> ObsType:
         if not self.shared_memory:
-            self.observations = concatenate(
+            self.observations = utils.concatenate(
                 self.single_observation_space, observations, self.observations
             )
-        return cast("ObsType", fresh(self.observations) if self.copy else self.observations)
+        return self._show(self.observations)
 
     def _gather(self, each: Iterable[dict[str, Any]]) -> dict[str, Any]:
         infos: dict[str, Any] = {}
         for index, info in enumerate(each):
             infos = self._add_info(infos, info, index)
         return infos
+
+
+def _require_concurrency(max_concurrency: int | None) -> int | None:
+    """Returns the number of processes that may work at once; ``None`` for all.
+
+    Raises:
+        ValueError: The number is not a positive integer.
+    """
+    if max_concurrency is None:
+        return None
+    if is_integer(max_concurrency) and max_concurrency >= 1:
+        return int(max_concurrency)
+    raise ValueError(f"max_concurrency must be a positive integer or None, got {max_concurrency!r}")

@@ -8,7 +8,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 from envwire.envs.vector.autoreset import STEPPERS
-from envwire.envs.vector.observation_mode import check_spaces
+from envwire.envs.vector.sub_environments import ObservationMode, check_spaces
 from envwire.envs.vector.utils import write_to_shared_memory
 from envwire.envs.vector.vector_env import AutoresetMode
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from envwire.envs._generic import Info
     from envwire.envs.core import Env
-    from envwire.envs.vector.observation_mode import ObservationMode
 
 
 class RemoteTraceback(Exception):  # noqa: N818 - not an error by itself

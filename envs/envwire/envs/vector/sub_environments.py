@@ -1,0 +1,118 @@
+"""What vector environments that consist of single ones share: spaces, observations and attributes."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envwire.envs._generic import ActType, ObsType
+from envwire.envs.spaces import Space
+from envwire.envs.spaces.utils import is_space_dtype_shape_equiv
+from envwire.envs.type_guards import is_array, is_tuple
+from envwire.envs.vector.utils import batch_differing_spaces, batch_space
+from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from envwire.envs.core import Env
+
+#: How observation spaces are combined: ``"same"`` if all are equal, ``"different"`` if only their
+#: kind, shape and dtype are, or a pair (batched space, single space).
+ObservationMode: TypeAlias = "str | tuple[Space[Any], Space[Any]]"
+
+
+class VectorOfEnvs(VectorEnv[ObsType, ActType, NDArray[Any]]):
+    """The base of vector environments that consist of single ones."""
+
+    copy: bool
+    observation_mode: ObservationMode
+    autoreset_mode: AutoresetMode
+
+    # The sub-environments have a generator each, so each property returns a tuple.
+    if not TYPE_CHECKING:
+        np_random = property(lambda self: self.get_attr("np_random"))
+        np_random_seed = property(lambda self: self.get_attr("np_random_seed"))
+
+    def _describe(self, first: Env, every: Callable[[], list[Space[Any]]]) -> None:
+        """Sets the metadata and the spaces.
+
+        Args:
+            first: The first sub-environment.
+            every: Gives the observation spaces of all; called only if they differ.
+
+        Raises:
+            ValueError: There is no such observation mode.
+            TypeError: The observation mode is a pair of something other than spaces.
+        """
+        self.metadata = {**first.metadata, "autoreset_mode": self.autoreset_mode}
+        self.render_mode = first.render_mode
+        self.single_action_space = first.action_space
+        self.action_space = batch_space(first.action_space, self.num_envs)
+        self.single_observation_space = first.observation_space
+        mode = self.observation_mode
+        if is_tuple(mode) and len(mode) == 2:
+            if not all(isinstance(space, Space) for space in mode):
+                raise TypeError(f"observation_mode must be a pair of spaces, got {mode!r}")
+            self.observation_space, self.single_observation_space = mode
+        elif mode == "same":
+            self.observation_space = batch_space(first.observation_space, self.num_envs)
+        elif mode == "different":
+            self.observation_space = batch_differing_spaces(every())
+        else:
+            raise ValueError(
+                f"observation_mode must be 'same', 'different' or a pair of spaces, got {mode!r}"
+            )
+
+    def _show(self, observations: Any) -> ObsType:
+        """Returns the batch, or a copy that shares nothing with it if that was asked for."""
+        if not self.copy:
+            return cast("ObsType", observations)
+        if is_array(observations) and observations.dtype != object:
+            return cast("ObsType", np.copy(observations))  # much cheaper than a deepcopy
+        return cast("ObsType", deepcopy(observations))
+
+    def _spread(self, name: str, values: Any) -> list[Any]:
+        """Returns one value of an attribute per sub-environment.
+
+        Raises:
+            ValueError: ``values`` is a list or tuple of another length.
+        """
+        if not isinstance(values, list | tuple):
+            return [values] * self.num_envs
+        each = list(cast("list[Any]", values))
+        if len(each) != self.num_envs:
+            raise ValueError(f"Expected {self.num_envs} values for {name!r}, got {len(each)}")
+        return each
+
+
+def check_spaces(
+    mode: ObservationMode, index: int, actual: tuple[Any, Any], expected: tuple[Any, Any]
+) -> None:
+    """Checks that the spaces of one sub-environment are compatible with the others'.
+
+    Args:
+        mode: How the observation spaces are combined.
+        index: The index of the sub-environment.
+        actual: Its observation and action space.
+        expected: The single observation and action space.
+
+    Raises:
+        RuntimeError: They are not.
+    """
+    (space, action_space), (single, single_action_space) = actual, expected
+    same = mode == "same"
+    if not (space == single if same else is_space_dtype_shape_equiv(space, single)):
+        advice = "; use observation_mode='different' if that is meant" if same else ""
+        raise RuntimeError(
+            f"The observation space of sub-environment {index}, {space}, does not go with {single} "
+            f"in observation_mode {mode!r}{advice}"
+        )
+    if action_space != single_action_space:
+        raise RuntimeError(
+            f"The action space of sub-environment {index}, {action_space}, is not the first one's, "
+            f"{single_action_space}"
+        )
