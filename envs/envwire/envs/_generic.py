@@ -5,21 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from typing_extensions import TypeVar
-
-    ObsType = TypeVar("ObsType", default=Any)
-    ActType = TypeVar("ActType", default=Any)
-    WrapperObsType = TypeVar("WrapperObsType", default=Any)
-    WrapperActType = TypeVar("WrapperActType", default=Any)
-    ArrayType = TypeVar("ArrayType", default=Any)
 else:
-    from typing import TypeVar
+    from typing import TypeVar as _TypeVar
 
-    ObsType = TypeVar("ObsType")
-    ActType = TypeVar("ActType")
-    WrapperObsType = TypeVar("WrapperObsType")
-    WrapperActType = TypeVar("WrapperActType")
-    ArrayType = TypeVar("ArrayType")
+    def TypeVar(name, default):  # noqa: ARG001, N802 - parameters have defaults since Python 3.13
+        return _TypeVar(name)
+
+
+ObsType = TypeVar("ObsType", default=Any)
+ActType = TypeVar("ActType", default=Any)
+WrapperObsType = TypeVar("WrapperObsType", default=Any)
+WrapperActType = TypeVar("WrapperActType", default=Any)
+ArrayType = TypeVar("ArrayType", default=Any)
+
+#: An array of any dtype and shape.
+Array: TypeAlias = "NDArray[Any]"
 
 #: What `reset` and `step` tell besides the observation.
 Info: TypeAlias = dict[str, Any]

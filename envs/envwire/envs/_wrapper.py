@@ -5,15 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, SupportsFloat, cast
 
 from envwire.envs import logger
-from envwire.envs._env import Env
+from envwire.envs._env import Env, RenderFrame
 from envwire.envs._forwarding import forwarded, overridable, read_only
 from envwire.envs._generic import ActType, Info, ObsType, Options, WrapperActType, WrapperObsType
-from envwire.envs.specs import WrapperSpec
+from envwire.envs.specs import EnvSpec, WrapperSpec
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
-
-if TYPE_CHECKING:
-    from envwire.envs._env import RenderFrame
-    from envwire.envs.specs import EnvSpec
 
 
 class Wrapper(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from copy import deepcopy
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +24,6 @@ from envwire.envs.utils.passive_env_checker import (
     env_step_passive_checker,
 )
 from envwire.envs.utils.reporting import require
-
-if TYPE_CHECKING:
-    from envwire.envs.spaces import Space
 
 __all__ = ["check_env", "data_equivalence"]
 
@@ -95,7 +92,7 @@ def _check_spaces(env: Env[Any, Any]) -> None:
     check_space_limit(env.observation_space, "observation")
 
 
-def check_space_limit(space: Space[Any], space_type: str) -> None:
+def check_space_limit(space: spaces.Space[Any], space_type: str) -> None:
     """Warns about Boxes without bounds, and about actions that are not normalised.
 
     Args:

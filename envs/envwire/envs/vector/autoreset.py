@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias
 
 from envwire.envs.vector.vector_env import AutoresetMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import SupportsFloat
 
     from envwire.envs.core import Env
 

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from envwire.envs.spaces import Discrete, MultiDiscrete
+from envwire.envs.spaces import Box, Discrete, MultiDiscrete
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-
-    from envwire.envs.spaces import Box
 
 
 class BinGrid:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, SupportsFloat, cast
 
 from envwire.envs import logger
 from envwire.envs._generic import ActType, Info, ObsType, Options
-from envwire.envs.core import Env, Wrapper
+from envwire.envs.core import Env, RenderFrame, Wrapper
 from envwire.envs.error import ResetNeeded
 from envwire.envs.utils.passive_env_checker import (
     env_data_reuse_passive_checker,
@@ -23,7 +23,6 @@ from envwire.envs.utils.passive_env_checker import (
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 
 if TYPE_CHECKING:
-    from envwire.envs.core import RenderFrame
     from envwire.envs.specs import EnvSpec
 
 __all__ = [

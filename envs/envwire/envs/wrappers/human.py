@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
 from envwire.envs import logger
 
 if TYPE_CHECKING:
-    from typing import TextIO
-
     from numpy.typing import NDArray
 
     Frame = NDArray[np.uint8]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias, cast
 import numpy as np
 
 from envwire.envs._generic import ActType, Info, ObsType, Options
-from envwire.envs.core import Wrapper
+from envwire.envs.core import Env, RenderFrame, Wrapper
 from envwire.envs.type_guards import is_array
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.wrappers.argument_checks import require_probability
@@ -15,8 +15,6 @@ from envwire.envs.wrappers.human import Display, Pacer, default_display
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from envwire.envs.core import Env, RenderFrame
 
     Frame: TypeAlias = NDArray[np.uint8]
 

@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from envwire.envs.spaces import Box
+from envwire.envs._generic import Array
+from envwire.envs.spaces import Box, Space
 from envwire.envs.type_guards import is_array, is_integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
 
-    from envwire.envs.spaces import Space
-
-    Array: TypeAlias = NDArray[Any]
-    Bound: TypeAlias = float | np.floating[Any] | np.integer[Any] | NDArray[Any]
+#: A bound of a Box: one number for all entries, or an array.
+Bound: TypeAlias = "float | np.floating[Any] | np.integer[Any] | Array"
 
 
 def require_box(space: Space[Any], wrapper: object) -> Box:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike, NDArray
+from envwire.envs._generic import Array
 
-    Array: TypeAlias = NDArray[Any]
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
 
 
 class RunningMeanStd:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, SupportsFloat, cast
+from typing import Any, SupportsFloat, cast
 
 from envwire.envs._generic import ActType, Info, ObsType, Options
-from envwire.envs.core import ActionWrapper, Wrapper
+from envwire.envs.core import ActionWrapper, Env, Wrapper
 from envwire.envs.error import InvalidBound
 from envwire.envs.type_guards import is_tuple
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.wrappers.argument_checks import require_at_least, require_probability
-
-if TYPE_CHECKING:
-    from envwire.envs.core import Env
 
 __all__ = ["RepeatAction", "StickyAction"]
 

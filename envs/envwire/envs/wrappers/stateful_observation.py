@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias
+from typing import TYPE_CHECKING, Any, SupportsFloat
 
 import numpy as np
 
 from envwire.envs import spaces
-from envwire.envs._generic import ActType, Info, ObsType, Options
-from envwire.envs.core import ObservationWrapper, Wrapper
+from envwire.envs._generic import ActType, Array, Info, ObsType, Options
+from envwire.envs.core import Env, ObservationWrapper, Wrapper
 from envwire.envs.spaces.batches.elements import stack
 from envwire.envs.spaces.batches.spaces import batch_space
 from envwire.envs.spaces.utils import flatten, flatten_space
@@ -22,12 +22,6 @@ from envwire.envs.wrappers.zero_value import create_zero_array
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
-    from envwire.envs.core import Env
-    from envwire.envs.spaces import Space
-
-    Array: TypeAlias = NDArray[Any]
 
 __all__ = [
     "DelayObservation",
@@ -140,8 +134,8 @@ def _time_limit(env: Env[Any, Any]) -> int:
 
 
 def _with_time(
-    space: Space[Any], time: spaces.Box, key: str
-) -> tuple[Space[Any], Callable[[Any, Array], Any]]:
+    space: spaces.Space[Any], time: spaces.Box, key: str
+) -> tuple[spaces.Space[Any], Callable[[Any, Array], Any]]:
     """The space with the time in it, and the function that puts it into an observation."""
     if isinstance(space, spaces.Tuple):
         return spaces.Tuple((*space.spaces, time)), lambda obs, now: (*obs, now)
@@ -173,7 +167,7 @@ class FrameStackObservation(Wrapper["Any", ActType, ObsType, ActType], RecordCon
         RecordConstructorArgs.__init__(self, stack_size=stack_size, padding_type=padding_type)
         Wrapper.__init__(self, env)
         require_at_least(1, "stack_size", stack_size)
-        self._single_space: Space[Any] = env.observation_space
+        self._single_space: spaces.Space[Any] = env.observation_space
         self.padding_value, self.padding_type = self._padding(padding_type)
         self.stack_size = int(stack_size)
         self.observation_space = batch_space(self._single_space, self.stack_size)
@@ -243,7 +237,7 @@ class NormalizeObservation(ObservationWrapper["Array", ActType, "Any"], RecordCo
         return np.float32((observation - self.obs_rms.mean) / deviation)
 
 
-def _require_shape(space: Space[Any]) -> tuple[int, ...]:
+def _require_shape(space: spaces.Space[Any]) -> tuple[int, ...]:
     if space.shape is None:
         raise ValueError(f"The observations must have one shape, got the space {space}")
     return space.shape

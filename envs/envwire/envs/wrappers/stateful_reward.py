@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, SupportsFloat, cast
+from typing import Any, SupportsFloat, cast
 
 import numpy as np
 
 from envwire.envs._generic import ActType, Info, ObsType
-from envwire.envs.core import Wrapper
+from envwire.envs.core import Env, Wrapper
 from envwire.envs.error import InvalidBound
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.wrappers.argument_checks import require_positive
 from envwire.envs.wrappers.running_mean import RunningMeanStd
-
-if TYPE_CHECKING:
-    from envwire.envs.core import Env
 
 __all__ = ["NormalizeReward"]
 

@@ -7,21 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from envwire.envs._generic import ActType, ObsType, WrapperActType
-from envwire.envs.core import ActionWrapper, Wrapper
+from envwire.envs.core import ActionWrapper, Env, Wrapper
 from envwire.envs.error import InvalidBound
-from envwire.envs.spaces import Box
+from envwire.envs.spaces import Box, Space
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.wrappers.bins import BinGrid
-from envwire.envs.wrappers.rescaling import require_box, rescale_box
+from envwire.envs.wrappers.rescaling import Bound, require_box, rescale_box
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from envwire.envs.core import Env
-    from envwire.envs.spaces import Space
-    from envwire.envs.wrappers.rescaling import Bound
 
 __all__ = ["ClipAction", "DiscretizeAction", "RescaleAction", "TransformAction"]
 

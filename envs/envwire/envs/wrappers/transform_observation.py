@@ -5,14 +5,14 @@ A spec names a wrapper by its module, so each class is in the module where Gymna
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from envwire.envs import spaces
-from envwire.envs._generic import ActType, ObsType, WrapperObsType
-from envwire.envs.core import ObservationWrapper, Wrapper
+from envwire.envs._generic import ActType, Array, ObsType, WrapperObsType
+from envwire.envs.core import Env, ObservationWrapper, Wrapper
 from envwire.envs.spaces.utils import flatten, flatten_space
 from envwire.envs.type_guards import is_integer, is_tuple
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
@@ -23,18 +23,11 @@ from envwire.envs.wrappers.observation_spaces import (
     pixel_space,
     with_dtype,
 )
-from envwire.envs.wrappers.rescaling import require_box, rescale_box
+from envwire.envs.wrappers.rescaling import Bound, require_box, rescale_box
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from numpy.typing import DTypeLike
 
-    from numpy.typing import DTypeLike, NDArray
-
-    from envwire.envs.core import Env
-    from envwire.envs.spaces import Space
-    from envwire.envs.wrappers.rescaling import Bound
-
-    Array: TypeAlias = NDArray[Any]
 
 __all__ = [
     "AddRenderObservation",
@@ -67,7 +60,7 @@ class TransformObservation(
         self,
         env: Env[ObsType, ActType],
         func: Callable[[ObsType], Any],
-        observation_space: Space[WrapperObsType] | None,
+        observation_space: spaces.Space[WrapperObsType] | None,
     ) -> None:
         RecordConstructorArgs.__init__(self, func=func, observation_space=observation_space)
         Wrapper.__init__(self, env)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, SupportsFloat
 import numpy as np
 
 from envwire.envs._generic import ActType, ObsType
-from envwire.envs.core import RewardWrapper, Wrapper
+from envwire.envs.core import Env, RewardWrapper, Wrapper
 from envwire.envs.error import InvalidBound
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from envwire.envs.core import Env
 
 __all__ = ["ClipReward", "TransformReward"]
 

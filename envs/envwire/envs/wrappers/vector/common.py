@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from envwire.envs import logger
-from envwire.envs._generic import ActType, Info, ObsType, Options
+from envwire.envs._generic import ActType, Array, Info, ObsType, Options
 from envwire.envs.vector.reset_arguments import read_reset_mask
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv, VectorWrapper
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array: TypeAlias = NDArray[Any]
 
 __all__ = ["RecordEpisodeStatistics"]
 

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
-
 import numpy as np
 
 from envwire.envs import logger
-from envwire.envs._generic import ActType, ArrayType, Info, Options
+from envwire.envs._generic import ActType, Array, ArrayType, Info, Options
 from envwire.envs.spaces import Box
 from envwire.envs.spaces.batches.spaces import batch_space
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv, VectorObservationWrapper
 from envwire.envs.wrappers.argument_checks import require_positive
 from envwire.envs.wrappers.running_mean import RunningMeanStd
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array: TypeAlias = NDArray[Any]
 
 __all__ = ["NormalizeObservation"]
 

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
-
 import numpy as np
 
-from envwire.envs._generic import ActType, Info, ObsType, Options
+from envwire.envs._generic import ActType, Array, Info, ObsType, Options
 from envwire.envs.error import InvalidBound
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv, VectorWrapper
 from envwire.envs.wrappers.argument_checks import require_positive
 from envwire.envs.wrappers.running_mean import RunningMeanStd
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array: TypeAlias = NDArray[Any]
 
 __all__ = ["NormalizeReward"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from envwire.envs._generic import ActType, ArrayType, ObsType
+from envwire.envs._generic import ActType, Array, ArrayType, ObsType
 from envwire.envs.core import Env
 from envwire.envs.vector.vector_env import VectorEnv, VectorRewardWrapper
 from envwire.envs.wrappers import transform_reward
@@ -12,9 +12,6 @@ from envwire.envs.wrappers import transform_reward
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
-    Array: TypeAlias = NDArray[Any]
 
 __all__ = ["ClipReward", "TransformReward", "VectorizeTransformReward"]
 
