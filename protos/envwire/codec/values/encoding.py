@@ -167,11 +167,15 @@ def encode_values(
 
 
 def decode_values(
-    message: values_pb2.ValueList, family: Family | None, path: str = "values"
+    message: values_pb2.ValueList,
+    family: Family | None,
+    path: str = "values",
+    *,
+    opaque: bool = True,
 ) -> list[Any]:
-    """Reads a sequence of values, of which any may be opaque.
+    """Reads a sequence of values.
 
     Arguments and errors are those of `decode_value`.
     """
-    decoding = Decoding(_DECODERS, family, opaque=True)
+    decoding = Decoding(_DECODERS, family, opaque)
     return located(path, containers.decode_elements, message, decoding)
