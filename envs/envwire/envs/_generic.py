@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import TypeVar
+
+    ObsType = TypeVar("ObsType", default=Any)
+    ActType = TypeVar("ActType", default=Any)
+    WrapperObsType = TypeVar("WrapperObsType", default=Any)
+    WrapperActType = TypeVar("WrapperActType", default=Any)
+    ArrayType = TypeVar("ArrayType", default=Any)
 else:
-    from typing import TypeVar as _TypeVar
+    from typing import TypeVar
 
-    def TypeVar(name, default):  # noqa: ARG001, N802 - parameters have defaults since Python 3.13
-        return _TypeVar(name)
-
-
-ObsType = TypeVar("ObsType", default=Any)
-ActType = TypeVar("ActType", default=Any)
-WrapperObsType = TypeVar("WrapperObsType", default=Any)
-WrapperActType = TypeVar("WrapperActType", default=Any)
-ArrayType = TypeVar("ArrayType", default=Any)
+    ObsType = TypeVar("ObsType")
+    ActType = TypeVar("ActType")
+    WrapperObsType = TypeVar("WrapperObsType")
+    WrapperActType = TypeVar("WrapperActType")
+    ArrayType = TypeVar("ArrayType")
 
 #: An array of any dtype and shape.
 Array: TypeAlias = "NDArray[Any]"
