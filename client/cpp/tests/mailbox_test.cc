@@ -99,7 +99,7 @@ TEST(Box, HoldsAFrameForAReaderThatIsAwake) {
   EXPECT_TRUE(writer.Takes(kRoom));
   EXPECT_FALSE(writer.Takes(kRoom + 1));
   std::string out(kRoom, '?');
-  for (int count = 0; count < 300; ++count) {  // past the 256 that a byte counts
+  for (int count = 1; count <= 300; ++count) {  // past the 256 that a byte counts
     const std::string frame = Frame(static_cast<std::size_t>(count), static_cast<char>(count));
     EXPECT_FALSE(reader.has_frame());
     EXPECT_FALSE(writer.Put(frame.data(), frame.size()));
@@ -126,14 +126,14 @@ TEST(Box, TakesNoFrameThatDoesNotFit) {
   std::string out(kBoxBytes, '?');
   PutRaw(memory.requests(), Frame(kRoom - 16));
   EXPECT_EQ(reader.Take(out.data(), out.size()), kRoom);
-  for (const std::size_t message : {kRoom - 15, kBoxBytes, std::size_t{0xFFFFFFFF}}) {
+  for (const std::size_t message : {std::size_t{0}, kRoom - 15, kBoxBytes, std::size_t{0xFFFFFFFF}}) {
     std::string header(kFrameHeaderBytes, '\0');
     PutFrameHeader(message, 0, header.data());
     PutRaw(memory.requests(), header);
     EXPECT_THROW(reader.Take(out.data(), out.size()), ConnectionError) << message;
   }
   std::string attached(kFrameHeaderBytes, '\0');
-  PutFrameHeader(0, 1, attached.data());
+  PutFrameHeader(4, 1, attached.data());
   PutRaw(memory.requests(), attached);
   EXPECT_THROW(reader.Take(out.data(), out.size()), ConnectionError);
   PutRaw(memory.requests(), Frame(100));
@@ -230,18 +230,19 @@ TEST(MailboxSocket, CarriesFramesBothWays) {
 struct Sleeper {
   static constexpr int kRounds = 100'000;
   static constexpr int kSeconds = 10;
+  const std::string frame = Frame(1);
 
   void Write() {
     Box box(memory.requests(), kBoxBytes);
     std::mt19937 random(4);
     for (int round = 0; round < kRounds && taken >= 0; ++round) {
       Pause(random() % 64);
-      while (IsLong(round) && !box.Takes(kWake.size())) std::this_thread::yield();
-      const bool awake = box.Takes(kWake.size());
+      while (IsLong(round) && !box.Takes(frame.size())) std::this_thread::yield();
+      const bool awake = box.Takes(frame.size());
       found = round + 1;
       Pause(random() % 64);
       while (IsLong(round) && looked <= round) std::this_thread::yield();
-      const bool asleep = awake && box.Put(kWake.data(), kWake.size());
+      const bool asleep = awake && box.Put(frame.data(), frame.size());
       if (asleep) ++woken;
       if (!awake || asleep) Send(awake ? "w" : "f");
       for (int turns = 1; taken >= 0 && taken <= round; ++turns) {
@@ -392,6 +393,14 @@ TEST(MailboxSocket, ALengthThatLiesEndsTheConnection) {
   PutFrameHeader(kBoxBytes, 0, header.data());
   PutRaw(channel.memory.requests(), header);
   PutRaw(channel.memory.answers(), header);
+  EXPECT_THROW(FrameReader(*channel.server, kLimit).ReadHeader(Late()), ConnectionError);
+  EXPECT_THROW(FrameReader(*channel.client, kLimit).ReadHeader(Late()), ConnectionError);
+}
+
+TEST(MailboxSocket, AnEmptyFrameInTheBoxIsNoWake) {
+  Channel channel;
+  PutRaw(channel.memory.requests(), kWake);
+  PutRaw(channel.memory.answers(), kWake);
   EXPECT_THROW(FrameReader(*channel.server, kLimit).ReadHeader(Late()), ConnectionError);
   EXPECT_THROW(FrameReader(*channel.client, kLimit).ReadHeader(Late()), ConnectionError);
 }

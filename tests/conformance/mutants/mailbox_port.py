@@ -42,6 +42,7 @@ class Mailboxed(Behaviour):
         looks_again: Whether it looks into its box once more before it sleeps.
         ignores_wakes: Whether an empty frame is no request.
         bounds_requests: Whether a frame that does not fit into the box ends the channel.
+        refuses_empty: Whether an empty frame in the box ends the channel.
         bounds_answers: Whether answers that do not fit into the box go on the socket.
         keeps_apart: Whether half a frame on the socket is kept apart from frames in the box.
         adds: What one answer adds to their number.
@@ -56,6 +57,7 @@ class Mailboxed(Behaviour):
     looks_again = True
     ignores_wakes = True
     bounds_requests = True
+    refuses_empty = True
     bounds_answers = True
     keeps_apart = True
     adds = 1
@@ -135,6 +137,10 @@ class Boxed:
         length = HEADER.unpack(self._memory[_FRAME_AT : _FRAME_AT + HEADER.size])[0] + HEADER.size
         if length > _MOST and self._behaviour.bounds_requests:
             raise ConnectionResetError("a frame that does not fit into the box")
+        if length == HEADER.size:
+            if self._behaviour.refuses_empty:
+                raise ConnectionResetError("an empty frame in the box")
+            return b""
         found = self._memory[_FRAME_AT : _FRAME_AT + length]
         if not self._behaviour.keeps_apart:
             found, self._begun = self._begun + found, b""

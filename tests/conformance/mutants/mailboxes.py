@@ -61,6 +61,11 @@ class RequestsInTheBoxAreNotBounded(Mailboxed):
     bounds_requests = False
 
 
+@caught_by("mailbox_requests.a-frame-that-may-not-be-ends-the-channel/empty[direct]")
+class EmptyRequestsInTheBoxArePassedOver(Mailboxed):
+    refuses_empty = False
+
+
 @caught_by("mailbox.an-answer-too-long-for-the-box-comes-on-the-socket/too-long[direct]")
 class AnswersInTheBoxAreCutOff(Mailboxed):
     bounds_answers = False

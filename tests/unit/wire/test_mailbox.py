@@ -108,11 +108,13 @@ def test_a_reader_that_goes_to_sleep_looks_once_more(ends: Ends) -> None:
     assert ends.server.sleep()
 
 
-def test_what_is_no_frame_ends_the_connection(ends: Ends) -> None:
-    ends.server.look()
-    ends.client.put(HEADER.pack(MOST - HEADER_BYTES + 1, 0, 0))
-    with pytest.raises(ConnectionResetError, match="not a frame"):
-        ends.server.take()
+@pytest.mark.parametrize("length", [0, MOST - HEADER_BYTES + 1, 2**32 - 1])
+def test_what_is_no_frame_ends_the_connection(ends: Ends, length: int) -> None:
+    for reader, writer in ((ends.server, ends.client), (ends.client, ends.server)):
+        reader.look()
+        writer.put(HEADER.pack(length, 0, 0))
+        with pytest.raises(ConnectionResetError, match="not a frame"):
+            reader.take()
 
 
 def exchange(box: Mailbox, sock: socket.socket, *, first: bool, seed: int) -> None:

@@ -41,8 +41,9 @@ std::size_t Box::Take(char* out, std::size_t size) {
   const std::uint64_t first = __atomic_load_n(words, __ATOMIC_RELAXED);
   const std::uint64_t attachments = __atomic_load_n(words + 1, __ATOMIC_RELAXED);
   const std::size_t whole = kFrameHeaderBytes + static_cast<std::uint32_t>(first);
-  if (whole > room_ || whole > size || attachments != 0) {
-    throw ConnectionError("the peer put a frame into the mailbox that does not fit", false, true);
+  // An empty one would be taken for a wake, and its writer await an answer.
+  if (whole == kFrameHeaderBytes || whole > room_ || whole > size || attachments != 0) {
+    throw ConnectionError("the peer put a frame into the mailbox that is empty or does not fit", false, true);
   }
   PutNumber(first, out);
   PutNumber(attachments, out + sizeof(first));
