@@ -155,8 +155,8 @@ class Attacker:
         answer: Any = self.begin("GetServerInfo", pb.GetServerInfoRequest()).answer()
         return cast("pb.GetServerInfoResponse", answer)
 
-    def healthy(self, seconds: float, flood: bytes = b"") -> bool:
-        """Returns whether the server answers a health check in time, whatever is sent with it."""
+    def healthy(self, seconds: float = SECONDS, flood: bytes = b"") -> bool:
+        """Returns whether the server answers a health check, whatever is sent with it."""
         call: Any = self._channel.unary_unary(_HEALTH)
         try:
             raw = call(flood, timeout=seconds, wait_for_ready=True)

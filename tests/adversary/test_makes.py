@@ -14,7 +14,6 @@ from tests.adversary.messages import make_request
 from tests.adversary.servers import PUBLIC, Target, attacked
 
 SLEEPER = "adversary/Sleeper-v0"
-HEALTHY_SECONDS = 5.0
 #: What the front may take while a Make comes in. gRPC has no limit for one method alone, so a message is taken in
 #: whole, in three copies, before it is refused: 96 MiB for 32 MiB, 11 to 16 MiB for 4 MiB.
 COPIES, SPARE_BYTES = 3, 16 * 2**20
@@ -64,7 +63,7 @@ def test_a_huge_make_is_refused_at_once(target: Target, content: object, size: i
     ):
         call = attacker.begin("Make", content(size), seconds=120.0)
         with target.attacker() as visitor:
-            assert visitor.healthy(HEALTHY_SECONDS)
+            assert visitor.healthy()
         with pytest.raises(RefusedError):
             call.answer()
     assert target.traces() == []
