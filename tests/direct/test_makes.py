@@ -182,6 +182,6 @@ def test_a_client_with_a_certificate_is_the_one_that_it_is_over_grpc() -> None:
         context.check_hostname = False
         client = Plain(port, context)
         assert client.make().made.session_id
-        with pytest.raises(CapacityError, match="holds 1 sessions"):
+        with pytest.raises(CapacityError, match="holds 1 session,"):
             RemoteEnv(server.target, ENV, credentials=credentials)
         client.close()

@@ -25,6 +25,7 @@ from envwire.dashboard.tiles import Tiles
 from envwire.dashboard.watching import Watcher
 from envwire.envs.type_guards import is_mapping
 from envwire.observe.v1 import observe_pb2
+from envwire.server._words import counted
 
 _PAGE = Path(__file__).with_name("page")
 _SECOND = 1.0
@@ -126,7 +127,7 @@ class Dashboard:
         answer = await self._channels.ask(
             server, "admin", "DrainServer", admin_pb2.DrainServerRequest()
         )
-        return JSONResponse({"done": f"{server} drains: {answer.sessions} sessions"})
+        return JSONResponse({"done": f"{server} drains: {counted(answer.sessions, 'session')}"})
 
     def _named_session(self, given: Any) -> tuple[str, str]:
         server, session_id = str(given.get("server", "")), str(given.get("id", ""))

@@ -16,6 +16,8 @@ def enumerated(words: Sequence[str], last: str) -> str:
     return f"{', '.join(others)} {last} {final}" if others else final
 
 
-def counted(number: int, noun: str) -> str:
-    """Returns a number and its noun: "1 session", "2 sessions"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def counted(number: int, noun: str, verb: str = "") -> str:
+    """Returns a number, its noun, and its verb if there is one: "1 session waits", "2 sessions wait"."""
+    one = number == 1
+    subject = f"{number} {noun}" if one else f"{number} {noun}s"
+    return f"{subject} {verb}s" if verb and one else f"{subject} {verb}".rstrip()

@@ -21,3 +21,11 @@ def test_one_is_not_many() -> None:
         "1 session",
         "2 sessions",
     ]
+
+
+def test_a_verb_agrees_with_its_number() -> None:
+    assert [counted(number, "Make", "wait") for number in (0, 1, 2)] == [
+        "0 Makes wait",
+        "1 Make waits",
+        "2 Makes wait",
+    ]

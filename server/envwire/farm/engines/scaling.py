@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from envwire.farm.gateway.gateway import Running
 from envwire.farm.gateway.registry.states import State
+from envwire.server._words import counted
 
 _log = logging.getLogger("envwire.farm")
 
@@ -216,4 +217,7 @@ def _loads(running: Running) -> list[Load]:
 
 def _summary(seen: Situation) -> str:
     used, free = (sum(getattr(each, name) for each in seen.loads) for name in ("used", "free"))
-    return f"{used} slots used, {free} free, {seen.waiting} Makes wait, {seen.size} servers"
+    return (
+        f"{counted(used, 'slot')} used, {free} free, {counted(seen.waiting, 'Make', 'wait')}, "
+        f"{counted(seen.size, 'server')}"
+    )

@@ -9,6 +9,7 @@ from typing import Any, final
 
 from envwire.codec import CodecError, FaultError, Reason, decode_value
 from envwire.server._auth.argument_rules import ANYTHING, Rule, read_rules
+from envwire.server._words import counted
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2, values_pb2
 
@@ -130,8 +131,8 @@ class AllowList:
         if num_envs > self.max_envs:
             raise FaultError(
                 Reason.CAPACITY_REACHED,
-                f"a session takes {self.max_envs} environments at most here, not {num_envs}; spread them over more "
-                "sessions. The operator changes that with --max-envs-per-session",
+                f"a session takes {counted(self.max_envs, 'environment')} at most here, not {num_envs}; spread them "
+                "over more sessions. The operator changes that with --max-envs-per-session",
                 metadata={"max_envs_per_session": str(self.max_envs)},
             )
 

@@ -18,6 +18,7 @@ from google.protobuf.message import DecodeError
 from envwire.codec import FaultError, Reason
 from envwire.codec.digests import make_digest
 from envwire.farm.v1 import farm_pb2
+from envwire.server._words import counted
 from envwire.v1 import environment_pb2 as pb
 
 if TYPE_CHECKING:
@@ -136,7 +137,8 @@ class Tickets:
             del self._used[nonce]
         used, _ = self._used.get(ticket.nonce, (0, 0))
         if used >= ticket.count or ticket.expires < now:
-            raise _refusal(f"it was for {ticket.count} sessions, which have been made")
+            have = "has" if ticket.count == 1 else "have"
+            raise _refusal(f"it was for {counted(ticket.count, 'session')}, which {have} been made")
         self._used[ticket.nonce] = used + 1, ticket.expires
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from envwire.server._logs.fields import extra
+from envwire.server._words import counted
 
 _log = logging.getLogger("envwire.server.output")
 
@@ -64,7 +65,7 @@ class OutputLog:
 
     def _tell_left_out(self) -> None:
         if self._left_out:
-            self._tell(f"... {self._left_out} more lines")
+            self._tell(f"... {counted(self._left_out, 'more line')}")
             self._left_out = 0
 
     def _tell(self, text: str) -> None:

@@ -11,6 +11,7 @@ from envwire.server._ipc.fault_replies import reply_too_large
 from envwire.server._session.hosted_env import HostedEnv
 from envwire.server._session.replay import PART_SECONDS
 from envwire.server._session.states import State
+from envwire.server._words import counted
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
 
@@ -34,7 +35,8 @@ def read_chunk(hosted: HostedEnv, request: pb.StepRequest) -> Readable:
     if len(request.actions) > MAX_ACTIONS or request.HasField("action"):
         raise FaultError(
             Reason.INVALID_VALUE,
-            f"a chunk of {len(request.actions)} actions; send {MAX_ACTIONS} at most, and no `action` beside them",
+            f"a chunk of {counted(len(request.actions), 'action')}; send {MAX_ACTIONS} at most, and no `action` beside "
+            "them",
         )
     actions, fault = _readable(hosted, request.actions)
     if fault is not None and not actions:

@@ -41,13 +41,16 @@ def test_chunks_become_lines(clock: Clock, caplog: pytest.LogCaptureFixture) -> 
     assert lines(caplog)[-1] == prefix + "three"
 
 
-def test_a_flood_is_counted(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(("more", "told"), [(1, "1 more line"), (7, "7 more lines")])
+def test_a_flood_is_counted(
+    more: int, told: str, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
     output = log(clock)
-    output.write(b"again\n" * (LINES_PER_SECOND + 7))
+    output.write(b"again\n" * (LINES_PER_SECOND + more))
     assert len(lines(caplog)) == LINES_PER_SECOND
     clock.now += 1
     output.write(b"later\n")
-    assert lines(caplog)[-2].endswith("... 7 more lines")
+    assert lines(caplog)[-2].endswith(f"... {told}")
     assert lines(caplog)[-1].endswith("later")
 
 

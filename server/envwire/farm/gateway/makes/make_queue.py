@@ -11,6 +11,7 @@ from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
 from envwire.server._front.makes.fair_queue import FairQueue
 from envwire.server._ipc.unknown_environment import unknown_environment
+from envwire.server._words import counted
 
 #: How long a Make waits for servers to register, in seconds: after a gateway's start, or while all servers that offer
 #: the environment are silent. Servers register again within a second.
@@ -114,8 +115,9 @@ class MakeQueue:
             return unknown_environment(requirements.env_id, served, requirements.library)
         slots = sum(each.capacity for each in matching)
         text = (
-            f"no room in the farm for {requirements.env_id}: {len(matching)} servers make it, with {slots} slots, and "
-            "none takes a Make now; try again later. The operator adds servers, or lets Makes wait with --queue"
+            f"no room in the farm for {requirements.env_id}: {counted(len(matching), 'server', 'make')} it, with "
+            f"{counted(slots, 'slot')}, and none takes a Make now; try again later. The operator adds "
+            "servers, or lets Makes wait with --queue"
             if matching
             else "no server is registered with this gateway; start some with `envwire serve --join`"
         )

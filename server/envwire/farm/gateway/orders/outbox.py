@@ -6,6 +6,7 @@ import asyncio
 from collections import deque
 
 from envwire.farm.v1 import farm_pb2 as pb
+from envwire.server._words import counted
 
 #: Most orders that a server has not read yet. A thousand simultaneous allocations take one each, and one to commit.
 MAX_ORDERS = 4096
@@ -32,7 +33,7 @@ class Outbox:
         """
         raw = order.SerializeToString()
         if len(self._orders) >= MAX_ORDERS or self._bytes + len(raw) > MAX_BYTES:
-            raise UnansweredError(f"it left {len(self._orders)} orders unread")
+            raise UnansweredError(f"it left {counted(len(self._orders), 'order')} unread")
         self._orders.append(raw)
         self._bytes += len(raw)
         self._more.set()

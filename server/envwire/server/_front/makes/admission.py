@@ -19,6 +19,7 @@ from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.unknown_environment import unknown_environment
 from envwire.server._processes.groups.group import Group
 from envwire.server._processes.groups.groups import Groups
+from envwire.server._words import counted
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 
@@ -62,8 +63,8 @@ class Rate:
         if wait := self.wait(client):
             raise FaultError(
                 Reason.RATE_LIMITED,
-                f"{client} asked for more than {self._per_minute} environments in a minute; wait {wait:.1f} s. The "
-                "operator raises the number with --max-makes-per-minute",
+                f"{client} asked for more than {counted(self._per_minute, 'environment')} in a minute; wait {wait:.1f} "
+                "s. The operator raises the number with --max-makes-per-minute",
                 retry_after=wait,
             )
 

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from envwire.codec import FaultError, Reason
+from envwire.server._words import counted
 from envwire.v1 import environment_pb2 as pb
 
 #: Length of an id, in bytes: 128 random bits cannot be guessed.
@@ -129,6 +130,6 @@ def _digest(request: pb.MakeRequest) -> bytes:
     if len(request.request_id) != ID_BYTES:
         raise FaultError(
             Reason.MALFORMED_REQUEST,
-            f"a request_id of {len(request.request_id)} bytes; send {ID_BYTES} random bytes, or none",
+            f"a request_id of {counted(len(request.request_id), 'byte')}; send {ID_BYTES} random bytes, or none",
         )
     return hashlib.sha256(request.SerializeToString(deterministic=True)).digest()

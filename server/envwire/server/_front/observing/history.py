@@ -11,6 +11,7 @@ from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._ipc.pictures import Picture
 from envwire.server._ipc.scoreboard_row import Counters, Episode, loss_reason
+from envwire.server._words import counted
 
 #: Number of ended sessions to keep, of some 2.5 kB each, and number of the latest ones to keep with output (4 kB of
 #: text), episodes and last picture (at most 300 kB) as well.
@@ -104,9 +105,10 @@ def _counted(seen: Counters) -> list[Moment]:
     """Returns the repeated requests and the replay, each with the time of the last one."""
     moments: list[Moment] = []
     if seen.repeated:
-        moments.append((seen.repeated_at / 1e9, f"{seen.repeated} requests came again so far"))
+        told = f"{counted(seen.repeated, 'request')} came again so far"
+        moments.append((seen.repeated_at / 1e9, told))
     if seen.replayed:
-        what = f"{seen.replayed} requests of an earlier session replayed"
+        what = f"{counted(seen.replayed, 'request')} of an earlier session replayed"
         if seen.epoch:
             what += f": session {seen.epoch + 1} of its client, after {loss_reason(seen.loss)}"
         moments.append((seen.replayed_at / 1e9, what))

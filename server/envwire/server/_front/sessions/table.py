@@ -16,6 +16,7 @@ from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.session_totals import MakeTimings, SessionTotals
 from envwire.server._front.sessions.slots import GroupSlots, Reservations
 from envwire.server._front.tally import Tally
+from envwire.server._words import counted
 from envwire.wire.envelope import STEP_REQUEST, drop_header, locate_header
 
 #: Number of ended sessions to keep, of 1.4 kB each, so that their clients learn why they ended, and number of the
@@ -123,9 +124,14 @@ class Sessions:
         if self.group_slots.full(group):
             number, whose = self.group_slots.limits[group], f"group {group!r} of this server"
             setting = f"max_sessions of groups.{group}"
+        taken = (
+            f"all {number} sessions of {whose} are"
+            if number > 1
+            else f"the one session of {whose} is"
+        )
         return FaultError(
             Reason.CAPACITY_REACHED,
-            f"all {number} sessions of {whose} are taken{more}; try again later or on another server. The operator "
+            f"{taken} taken{more}; try again later or on another server. The operator "
             f"raises the number with {setting}",
             metadata={"max_sessions": str(number)},
             retry_after=1.0,
@@ -140,8 +146,8 @@ class Sessions:
         if self._per_client and self.holders[owner] + waiting >= self._per_client:
             raise FaultError(
                 Reason.CLIENT_LIMIT_REACHED,
-                f"{owner} holds {self._per_client} sessions, all that one client may have here; close one first. The "
-                "operator raises the number with --max-sessions-per-client",
+                f"{owner} holds {counted(self._per_client, 'session')}, all that one client may have here; close one "
+                "first. The operator raises the number with --max-sessions-per-client",
                 metadata={"max_sessions_per_client": str(self._per_client)},
                 retry_after=1.0,
             )

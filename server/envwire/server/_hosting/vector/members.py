@@ -9,6 +9,7 @@ from typing import Any
 
 from envwire.envs.type_guards import is_tuple_or_list
 from envwire.server._hosting.np_random import write_state
+from envwire.server._words import counted
 from envwire.v1 import environment_pb2
 
 
@@ -94,7 +95,8 @@ class Members:
         each = value if is_tuple_or_list(value) else [value] * len(self._envs)
         if len(each) != len(self._envs):
             raise ValueError(
-                f"{len(each)} values of {name!r} for {len(self._envs)} environments; give one for each"
+                f"{counted(len(each), 'value')} of {name!r} for {counted(len(self._envs), 'environment')}; "
+                "give one for each"
             )
         for env, own in zip(self._envs, each, strict=True):
             env.set_wrapper_attr(name, own)

@@ -64,7 +64,7 @@ def summary(answer: farm_pb2.ListServersResponse) -> str:
     """Returns a one-sentence summary of a farm."""
     active = sum(server.active_sessions for server in answer.servers)
     slots = sum(server.max_sessions for server in answer.servers)
-    waiting = f", {answer.waiting} Makes wait" if answer.waiting else ""
+    waiting = f", {counted(answer.waiting, 'Make', 'wait')}" if answer.waiting else ""
     tunnelled = sum(server.tunnelled for server in answer.servers)
     slower = f"; {tunnelled} through tunnels, where steps take longer" if tunnelled else ""
     return f"{counted(len(answer.servers), 'server')}: {active} of {slots} sessions in use{waiting}{slower}"

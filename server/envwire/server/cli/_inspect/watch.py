@@ -77,10 +77,10 @@ def _chosen(target: str, session_id: str) -> observe_pb2.SessionStatus:
         )
     watchable = [each for each in found if each.frames]
     if not watchable:
+        none = f"none of the {len(found)} sessions" if len(found) > 1 else "no session"
         stop(
             "watch",
-            f"none of the {len(found)} sessions that you may see can be watched: make one with "
-            'render_mode="rgb_array"',
+            f'{none} that you may see can be watched: make one with render_mode="rgb_array"',
         )
     return max(watchable, key=lambda each: each.began)
 

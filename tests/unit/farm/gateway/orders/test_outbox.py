@@ -25,7 +25,7 @@ def test_a_server_that_reads_nothing_gets_so_many_orders() -> None:
 def test_and_so_many_bytes() -> None:
     outbox = Outbox()
     outbox.put(order("x" * (MAX_BYTES - 100)))
-    with pytest.raises(UnansweredError, match="1 orders unread"):
+    with pytest.raises(UnansweredError, match="1 order unread"):
         outbox.put(order("x" * 100))
     assert asyncio.run(outbox.next())
     outbox.sent()

@@ -142,7 +142,9 @@ def test_those_who_wait_for_a_full_group_hold_up_nobody_else() -> None:
         assert not waiting.done()
         hall.sessions.unreserve("a", "small")
         await waiting
-        with pytest.raises(FaultError, match="all 1 sessions of group 'small'"):
+        with pytest.raises(
+            FaultError, match="the one session of group 'small' of this server is taken"
+        ):
             hall.sessions.reserve("d", group="small")
 
     run(scene)

@@ -77,3 +77,12 @@ def test_the_timeline_has_what_the_process_counted_as_well() -> None:
         "2 requests came again so far",
         "ended",
     ]
+
+
+def test_one_request_is_told_as_one() -> None:
+    session: Any = Session(1)
+    session.counters = counted(repeated=1, replayed=1)
+    assert [text for _, text in timeline(session)] == [
+        "1 request came again so far",
+        "1 request of an earlier session replayed",
+    ]
