@@ -33,7 +33,6 @@ class ArrayLayout:
 
     Attributes:
         inline: The bytes before the elements in the message.
-        beside: The whole Value if the elements are the first attachment of their frame.
         length: Size of the elements, in bytes.
         attachable: Whether the elements are large enough to be attached.
         elements: Returns the elements' bytes of a value that fits.
@@ -54,7 +53,6 @@ class ArrayLayout:
         self.inline = self._mark + varint(len(inline) + self.length) + inline
         self._offset = -1
         self._moved = b""
-        self.beside = self.beside_at(0)
 
     def fits(self, value: Any) -> bool:
         """Returns whether a value differs only in its elements."""

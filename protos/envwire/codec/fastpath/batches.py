@@ -52,7 +52,7 @@ class MessageLayout:
         self._kinds = tuple((array.dtype, array.shape) for array in arrays)
         self._layouts = tuple(ArrayLayout(array) for array in arrays)
         first, *typed = self._layouts
-        observation = first.beside if beside else first.inline
+        observation = first.beside_at(0) if beside else first.inline
         elements = 0 if beside else first.length
         texts = [OBSERVATION + varint(len(observation) + elements) + observation]
         before = _PLAIN

@@ -42,7 +42,11 @@ SCALAR_TYPES: Final = tuple(dtype.type for dtype in _DTYPES.values())
 # Type names from a peer that NumPy may parse. With zero-width types, no bytes at all could fill any shape.
 _NUMPY_TYPE: Final = re.compile(r"<U[1-9]\d{0,8}|\|S[1-9]\d{0,8}|<[Mm]8(\[\w{1,20}\])?")
 
-_LARGEST_CODE_POINT: Final = 0x10FFFF
+# Kinds of elements of which not every byte is valid: the unit to look at, its largest value, what is wrong with others.
+_LARGEST: Final = {
+    "b": ("u1", 1, "a boolean of another byte than 0 or 1", "0 or 1 in each byte"),
+    "U": ("<u4", 0x10FFFF, "text with a code point over U+10FFFF", "Unicode in four bytes each"),
+}
 _WIDEST_NUMBER: Final = 16
 _MAX_FILLED: Final = 2**28
 _ELEMENTS: Final = "booleans, numbers, fixed-width text or bytes, or times"
@@ -211,9 +215,10 @@ def _own(view: Any) -> Array:
 
 def _view(shape: tuple[int, ...], dtype: np.dtype[Any], data: bytes | Area) -> Array:
     """Returns an array over bytes of the right length; refuses elements that NumPy cannot represent."""
-    check = _CHECKS.get(dtype.kind)
-    if check is not None:
-        check(data)
+    if dtype.kind in _LARGEST:
+        unit, largest, found, expected = _LARGEST[dtype.kind]
+        if np.frombuffer(data, unit).max(initial=0) > largest:
+            raise CodecError(found, expected)
     try:
         view: Array = np.ndarray(shape, dtype, data)
     except (ValueError, OverflowError) as error:
@@ -266,16 +271,3 @@ def _wrong_length(shape: tuple[int, ...], dtype: np.dtype[Any], data: bytes) -> 
         f"{math.prod(shape) * dtype.itemsize} bytes for shape {shape} of {dtype}",
         "Send product(shape) * item size bytes, or one element with `fill`.",
     )
-
-
-def _check_booleans(data: bytes | Area) -> None:
-    if np.frombuffer(data, np.uint8).max(initial=0) > 1:
-        raise CodecError("a boolean of another byte than 0 or 1", "0 or 1 in each byte")
-
-
-def _check_text(data: bytes | Area) -> None:
-    if np.frombuffer(data, "<u4").max(initial=0) > _LARGEST_CODE_POINT:
-        raise CodecError("text with a code point over U+10FFFF", "Unicode in four bytes each")
-
-
-_CHECKS: Final = {"b": _check_booleans, "U": _check_text}
