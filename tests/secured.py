@@ -124,7 +124,8 @@ class Guard:
         for name, value in self.variables.items():
             patch.setenv(name, value)
         if self.strict:
-            patch.setitem(TRANSPORTS, "direct", TRANSPORTS["direct-tcp"])
+            open_tcp = TRANSPORTS["direct-tcp"]
+            patch.setitem(TRANSPORTS, "direct", lambda _, *given: open_tcp("direct-tcp", *given))
 
     def channel(self, target: str) -> grpc.Channel:
         """Opens a channel as programs do that know nothing of envwire's client."""
