@@ -25,7 +25,7 @@ from envwire.server._ipc.scoreboard_row import Row
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._session import unserved
 from envwire.server._session.chunks import read_chunk, take_chunk
-from envwire.server._session.counting.step_notes import StepNotes
+from envwire.server._session.counting import StepNotes
 from envwire.server._session.hosted_env import Answer, HostedEnv
 from envwire.server._session.operations import OPERATIONS, encode_step, step_event, step_fault
 from envwire.server._session.replay import Replaying

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from envwire.server._session.counting.episodes import MemberEpisodes, SingleEpisodes
+from envwire.server._session.counting import MemberEpisodes, SingleEpisodes
 
 Ended = list[tuple[float, int]]
 

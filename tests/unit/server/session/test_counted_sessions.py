@@ -9,7 +9,7 @@ import pytest
 
 import envwire.envs as gym
 from envwire.codec import encode_value, envwire_family
-from envwire.server._session.counting.episodes import SingleEpisodes
+from envwire.server._session.counting import SingleEpisodes
 from envwire.server._session.session import Session
 from envwire.v1 import environment_pb2 as pb
 

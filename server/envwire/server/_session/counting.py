@@ -1,4 +1,4 @@
-"""Counts episodes from the results of steps, after the reply was sent and without calling the environment.
+"""Counts a session's episodes from the results of steps, after the reply was sent and without calling the environment.
 
 There is one class for single environments and one for the members of a vector environment. None of their methods raises
 or keeps its arguments.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,10 @@ Result = tuple[Any, Any, Any, Any, Any]
 #: Finished episodes, each as its return and its number of steps.
 Ended = Sequence[tuple[float, int]]
 
-
+#: Immutable types of rewards, which can be added later.
+_NUMBERS: Final = frozenset({float, int, np.float64, np.float32})
+#: Largest number of rewards to keep before they are added.
+_MAX_REWARDS: Final = 1023
 _TRUE = b"\x01"
 Rewards = list[Any] | deque[Any]
 
@@ -156,3 +159,36 @@ def episode_count(env: Any) -> SingleEpisodes | MemberEpisodes:
         return SingleEpisodes()
     metadata: dict[str, Any] = env.metadata or {}
     return MemberEpisodes(env.num_envs, getattr(metadata.get("autoreset_mode"), "name", ""))
+
+
+class StepNotes:
+    """The results of one session's steps.
+
+    Args:
+        env: Its environment.
+
+    Attributes:
+        episodes: Counts its episodes.
+    """
+
+    def __init__(self, env: Any) -> None:
+        self.episodes = episode_count(env)
+        self._rewards = self.episodes.rewards
+        self._taken: Result | None = None
+
+    def add(self, taken: Result) -> None:
+        """Records a step; the caller calls `settle` before the next one."""
+        if (
+            type(taken[1]) in _NUMBERS  # most steps: only a number to keep
+            and taken[2] is False
+            and taken[3] is False
+            and len(self._rewards) < _MAX_REWARDS
+        ):
+            self._rewards.append(taken[1])
+        else:
+            self._taken = taken
+
+    def settle(self) -> Ended:
+        """Returns the episodes that the last step ended."""
+        taken, self._taken = self._taken, None
+        return () if taken is None else self.episodes.step(taken)

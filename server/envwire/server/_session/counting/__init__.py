@@ -1,1 +1,0 @@
-"""Counts a session's episodes with their returns, repeated requests, and replays."""
