@@ -24,7 +24,7 @@ from envwire.server._front.sessions.table import Sessions
 from envwire.server._front.tally import MADE
 from envwire.server._ipc.pictures import RENDER_MODE
 from envwire.server._processes.forkserver_start import ForkError, ForkserverError
-from envwire.server._processes.groups.group import Group
+from envwire.server._processes.groups.groups import Group
 from envwire.server._processes.process import Process
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb

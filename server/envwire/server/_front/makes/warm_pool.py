@@ -16,8 +16,7 @@ from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._logs.fields import extra
 from envwire.server._processes.forkserver_start import Loaded
-from envwire.server._processes.groups.group import Group
-from envwire.server._processes.groups.groups import Groups
+from envwire.server._processes.groups.groups import Group, Groups
 from envwire.server._processes.process import Process
 from envwire.server._processes.session_link import LinkLostError, SessionLink
 from envwire.server._settings.warm_items import WarmItem, read_item
