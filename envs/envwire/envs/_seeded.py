@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import numpy as np
 
 from envwire.envs.utils import seeding
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 class Seeded:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from enum import Enum
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from envwire.envs import error, logger, vector
+from envwire.envs.core import Env
 from envwire.envs.envs.making import load_entry_point, make
 from envwire.envs.envs.registry import spec_of
 from envwire.envs.specs import EnvSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from envwire.envs.core import Env
 
 #: Arguments of `make_vec` that the spec of a made vector environment carries among its kwargs.
 _RECORDED = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Generator
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from envwire.envs import error, logger
@@ -13,9 +15,6 @@ from envwire.envs.envs.registry import explain, find_highest_version, registry, 
 from envwire.envs.specs import EnvSpec, WrapperSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
-    from types import ModuleType
-
     from envwire.envs.core import Env
     from envwire.envs.vector import VectorEnv
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from envwire.envs.utils import seeding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 T_co = TypeVar("T_co", covariant=True)
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from envwire.envs import spaces
+from envwire.envs._generic import Info, Options
 from envwire.envs.core import Env
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from envwire.envs._generic import Info, Options
 
 
 class BigEnv(Env[Any, Any]):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from envwire.envs import spaces
+from envwire.envs._generic import Info, Options
 from envwire.envs.core import Env
 from envwire.envs.envs.rendering import Canvas, Color, is_unrendered, render_metadata
 from envwire.envs.utils import seeding
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
-
-    from envwire.envs._generic import Info, Options
 
     #: (probability, next state, reward, terminated).
     Transition: TypeAlias = tuple[float, int, float, bool]
