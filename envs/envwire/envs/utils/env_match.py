@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from envwire.envs.utils.data_equivalence import data_equivalence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from envwire.envs.core import Env
 
@@ -58,71 +57,55 @@ def check_environments_match(
     Raises:
         AssertionError: They differ, or there is no such comparison.
     """
+    if info_comparison not in _INFO_COMPARISONS:
+        raise AssertionError(
+            f"info_comparison must be one of {list(_INFO_COMPARISONS)}, got {info_comparison!r}"
+        )
     skipped = {
         "observation": skip_obs,
         "reward": skip_rew,
         "termination": skip_terminal,
         "truncation": skip_truncated,
-        "render": skip_render or _shows_nothing(env_a) or _shows_nothing(env_b),
     }
-    if info_comparison not in _INFO_COMPARISONS:
-        raise AssertionError(
-            f"info_comparison must be one of {list(_INFO_COMPARISONS)}, got {info_comparison!r}"
-        )
+    envs = (env_a, env_b)
+    skip_render = skip_render or any(_shows_nothing(env) for env in envs)
     env_a.action_space.seed(seed)
-    match = _Match((env_a, env_b), seed, skipped, info_comparison)
-    match.compare_spaces()
-    match.reset("resetting")
-    for step in range(num_steps):
-        match.step(step)
+    _require("action space", env_a.action_space == env_b.action_space, env_a, env_b, "")
+    if not skip_obs:
+        same = env_a.observation_space == env_b.observation_space
+        _require("observation space", same, env_a, env_b, "")
+    for when, ((*values_a, info_a), (*values_b, info_b)) in _results(envs, seed, num_steps):
+        for what, a, b in zip(skipped, values_a, values_b, strict=False):
+            if not skipped[what]:
+                _require(what, data_equivalence(a, b), a, b, when)
+        same = _INFO_COMPARISONS[info_comparison](info_a, info_b)
+        _require(f"info ({info_comparison})", same, info_a, info_b, when)
+        if not skip_render:
+            frame_a, frame_b = (np.asarray(env.render()) for env in envs)
+            _require("render", np.all(frame_a == frame_b), "a", "b", when)
 
 
 def _shows_nothing(env: Env[Any, Any]) -> bool:
     return env.unwrapped.render_mode in (None, "human")
 
 
-@dataclass
-class _Match:
-    """Two environments in lock step."""
+def _results(
+    envs: tuple[Env[Any, Any], Env[Any, Any]], seed: int, num_steps: int
+) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
+    """Steps both environments, and resets them first and after each end.
 
-    envs: tuple[Env[Any, Any], Env[Any, Any]]
-    seed: int
-    skipped: dict[str, bool]
-    info_comparison: str
+    Yields:
+        When it was, and what each of them returned.
+    """
+    yield "resetting", [env.reset(seed=seed) for env in envs]
+    for step in range(num_steps):
+        action = envs[0].action_space.sample()
+        results = [env.step(action) for env in envs]
+        yield f"in step {step}", results
+        if any(flag for result in results for flag in result[2:-1]):
+            yield f"resetting after step {step}", [env.reset(seed=seed) for env in envs]
 
-    def compare_spaces(self) -> None:
-        a, b = self.envs
-        self._require("action space", a.action_space == b.action_space, a, b, "")
-        if not self.skipped["observation"]:
-            same = a.observation_space == b.observation_space
-            self._require("observation space", same, a, b, "")
 
-    def reset(self, when: str) -> None:
-        (obs_a, info_a), (obs_b, info_b) = (env.reset(seed=self.seed) for env in self.envs)
-        self._compare("observation", obs_a, obs_b, when)
-        self._compare_infos_and_frames(info_a, info_b, when)
-
-    def step(self, number: int) -> None:
-        when = f"in step {number}"
-        action = self.envs[0].action_space.sample()
-        (*values_a, info_a), (*values_b, info_b) = (env.step(action) for env in self.envs)
-        for what, a, b in zip(self.skipped, values_a, values_b, strict=False):
-            self._compare(what, a, b, when)
-        self._compare_infos_and_frames(info_a, info_b, when)
-        if any((*values_a[2:], *values_b[2:])):
-            self.reset(f"resetting after step {number}")
-
-    def _compare(self, what: str, a: Any, b: Any, when: str) -> None:
-        if not self.skipped[what]:
-            self._require(what, data_equivalence(a, b), a, b, when)
-
-    def _compare_infos_and_frames(self, a: _Info, b: _Info, when: str) -> None:
-        same = _INFO_COMPARISONS[self.info_comparison](a, b)
-        self._require(f"info ({self.info_comparison})", same, a, b, when)
-        if not self.skipped["render"]:
-            frame_a, frame_b = (np.asarray(env.render()) for env in self.envs)
-            self._require("render", np.all(frame_a == frame_b), "a", "b", when)
-
-    def _require(self, what: str, same: Any, a: Any, b: Any, when: str) -> None:
-        if not same:
-            raise AssertionError(f"The {what} does not match {when}: {a} and {b}")
+def _require(what: str, same: Any, a: Any, b: Any, when: str) -> None:
+    if not same:
+        raise AssertionError(f"The {what} does not match {when}: {a} and {b}")
