@@ -11,7 +11,7 @@ def overridable(name: str) -> property:
     own = f"_{name}"
 
     def read(wrapper: Any) -> Any:
-        value = getattr(wrapper, own)
+        value = getattr(wrapper, own, None)
         return getattr(wrapper.env, name) if value is None else value
 
     def assign(wrapper: Any, value: Any) -> None:

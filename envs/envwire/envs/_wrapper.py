@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Generic, SupportsFloat, cast
 
 from envwire.envs import logger
@@ -38,8 +39,6 @@ class Wrapper(
                 "an environment of another library needs an adapter"
             )
         self.env = env
-        self._action_space = self._observation_space = None
-        self._reward_range = self._render_mode = self._metadata = None
         self._cached_spec: EnvSpec | None = None
 
     def step(
@@ -90,8 +89,6 @@ class Wrapper(
 
     def _copy_spec(self) -> EnvSpec | None:
         """The wrapped environment's spec with this wrapper in it, or ``None`` if it has none."""
-        from copy import deepcopy
-
         try:
             spec = deepcopy(self.env.spec)
             if spec is not None:
@@ -108,8 +105,6 @@ class Wrapper(
 
     def _own_spec(self) -> WrapperSpec:
         """The spec of this wrapper; its kwargs are ``None`` if it does not record them."""
-        from copy import deepcopy
-
         kwargs: dict[str, Any] | None = None
         if isinstance(self, RecordConstructorArgs):
             recorded = self.saved_kwargs

@@ -13,9 +13,6 @@ from envwire.envs.envs.making import load_entry_point, make
 from envwire.envs.envs.registry import spec_of
 from envwire.envs.specs import EnvSpec
 
-#: Arguments of `make_vec` that the spec of a made vector environment carries among its kwargs.
-_RECORDED = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers")
-
 
 class VectorizeMode(Enum):
     """How `make_vec` makes many environments of one."""
@@ -30,8 +27,9 @@ class _Request:
 
     def __init__(self, spec: EnvSpec, arguments: dict[str, Any], kwargs: dict[str, Any]) -> None:
         self.spec = deepcopy(spec)
-        from_spec = {key: self.spec.kwargs.pop(key) for key in _RECORDED if key in self.spec.kwargs}
-        arguments = arguments | from_spec
+        # The spec of a made vector environment carries them among its kwargs.
+        recorded = arguments.keys() & self.spec.kwargs.keys()
+        arguments = arguments | {key: self.spec.kwargs.pop(key) for key in recorded}
         self.kwargs: dict[str, Any] = self.spec.kwargs | kwargs
         self.spec.kwargs = {}
         self.num_envs: int = arguments["num_envs"]

@@ -5,24 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from envwire.envs import error, logger
-from envwire.envs.spaces.arguments.bounds import (
-    HIGH,
-    LOW,
-    Bound,
-    cast_bound,
-    check_dtype,
-    find_shape,
-)
+from envwire.envs.spaces.arguments import bounds
 from envwire.envs.spaces.numeric import NumericSpace
 from envwire.envs.type_guards import is_array
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import numpy.typing as npt
 
 
 class Box(NumericSpace[NDArray[Any]]):
@@ -48,10 +39,10 @@ class Box(NumericSpace[NDArray[Any]]):
 
     def __init__(
         self,
-        low: Bound,
-        high: Bound,
+        low: bounds.Bound,
+        high: bounds.Bound,
         shape: Sequence[int | np.integer[Any]] | None = None,
-        dtype: npt.DTypeLike | None = np.float32,
+        dtype: DTypeLike | None = np.float32,
         seed: int | np.random.Generator | None = None,
     ) -> None:
         """Builds the box.
@@ -69,10 +60,10 @@ class Box(NumericSpace[NDArray[Any]]):
                 infinity; the shapes do not agree; a lower bound is above its upper bound.
             TypeError: ``shape`` is not a sequence of integers.
         """
-        box_dtype = check_dtype(dtype)
-        box_shape = find_shape(shape, low, high)
-        self.low, self.bounded_below = cast_bound(LOW, low, box_shape, box_dtype)
-        self.high, self.bounded_above = cast_bound(HIGH, high, box_shape, box_dtype)
+        box_dtype = bounds.check_dtype(dtype)
+        box_shape = bounds.find_shape(shape, low, high)
+        self.low, self.bounded_below = bounds.cast_bound(bounds.LOW, low, box_shape, box_dtype)
+        self.high, self.bounded_above = bounds.cast_bound(bounds.HIGH, high, box_shape, box_dtype)
         if np.any(self.low > self.high):
             raise ValueError(
                 "Every lower bound of a Box must be at most its upper bound; "
@@ -158,8 +149,8 @@ class Box(NumericSpace[NDArray[Any]]):
         )
 
     def __repr__(self) -> str:
-        bounds = f"{array_short_repr(self.low)}, {array_short_repr(self.high)}"
-        return f"Box({bounds}, {self.shape}, {self.dtype})"
+        low, high = array_short_repr(self.low), array_short_repr(self.high)
+        return f"Box({low}, {high}, {self.shape}, {self.dtype})"
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from envwire.envs.spaces.arguments import masks
+from envwire.envs.spaces.arguments.bounds import limits
 from envwire.envs.spaces.numeric import NumericSpace
 from envwire.envs.type_guards import is_integer, is_numpy
 
@@ -61,7 +61,7 @@ class Discrete(NumericSpace[np.integer[Any]]):
         self.start = self._to_dtype("start", start)
 
     def _to_dtype(self, name: str, value: Any) -> np.integer[Any]:
-        low, high = _limits(self.dtype)
+        low, high = limits(self.dtype)
         if not low <= value <= high:
             raise OverflowError(
                 f"The {name} of a Discrete space of {self.dtype} must be between {low} and {high}, "
@@ -114,7 +114,7 @@ class Discrete(NumericSpace[np.integer[Any]]):
         if type(x) is not int and not self._has_dtype(x):
             return False
         start, value = int(self.start), int(x)
-        return start <= value < start + int(self.n) and value <= _limits(self.dtype)[1]
+        return start <= value < start + int(self.n) and value <= limits(self.dtype)[1]
 
     def _has_dtype(self, x: Any) -> bool:
         if not is_numpy(x):
@@ -137,13 +137,6 @@ class Discrete(NumericSpace[np.integer[Any]]):
     def from_jsonable(self, sample_n: Iterable[int]) -> list[np.integer[Any]]:
         """Turns numbers into scalars of the space's dtype."""
         return [self.dtype.type(sample) for sample in sample_n]
-
-
-@cache
-def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
-    """The least and the greatest integer of a dtype; `np.iinfo` is slow for every step."""
-    info = np.iinfo(dtype)
-    return int(info.min), int(info.max)
 
 
 def _check_integer(name: str, value: object) -> None:

@@ -6,7 +6,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from envwire.envs import logger
 from envwire.envs.spaces.arguments import masks
@@ -16,8 +16,6 @@ from envwire.envs.type_guards import is_array, promote_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import numpy.typing as npt
 
 
 class MultiDiscrete(NumericSpace[NDArray[np.integer[Any]]]):
@@ -36,7 +34,7 @@ class MultiDiscrete(NumericSpace[NDArray[np.integer[Any]]]):
     def __init__(
         self,
         nvec: NDArray[np.integer[Any]] | Sequence[Any] | int,
-        dtype: npt.DTypeLike | None = np.int64,
+        dtype: DTypeLike | None = np.int64,
         seed: int | np.random.Generator | None = None,
         start: NDArray[np.integer[Any]] | Sequence[Any] | int | None = None,
     ) -> None:

@@ -156,8 +156,6 @@ class VectorWrapper(
         if not isinstance(env, VectorEnv):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"{type(self).__name__} wraps a VectorEnv, got {type(env)!r}")
         self.env = env
-        self._observation_space = self._action_space = self._metadata = None
-        self._single_observation_space = self._single_action_space = None
 
     # As in `Wrapper`: for a type checker these are the attributes that `VectorEnv` declares.
     if not TYPE_CHECKING:

@@ -22,6 +22,12 @@ def require_positive(name: str, value: float) -> None:
         raise InvalidBound(f"{name} must be positive, got {value}")
 
 
+def require_discount(gamma: float) -> None:
+    """Raises `InvalidBound` unless ``gamma`` is in [0, 1]."""
+    if not 0 <= gamma <= 1:
+        raise InvalidBound(f"gamma must be in [0, 1], got {gamma}")
+
+
 def require_probability(name: str, value: float) -> None:
     """Raises `InvalidProbability` unless ``value`` is in [0, 1)."""
     if not 0 <= value < 1:

@@ -97,16 +97,6 @@ class WindowDisplay(Display):
             self._window = None
 
 
-class NullDisplay(Display):
-    """Shows nothing: without screen and terminal, no escape codes may be written to a file or a pipe."""
-
-    def __init__(self) -> None:
-        logger.warn(
-            "render_mode='human' has nowhere to show: standard output is no terminal, and there is no screen with "
-            "pygame. Use render_mode='rgb_array' to get the frames."
-        )
-
-
 def default_display() -> Display:
     """Returns a window if there are pygame and a screen, else the terminal, else a display that shows nothing."""
     screens = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
@@ -115,7 +105,13 @@ def default_display() -> Display:
             return WindowDisplay()
         except ImportError:
             pass
-    return TerminalDisplay() if sys.stdout.isatty() else NullDisplay()
+    if sys.stdout.isatty():
+        return TerminalDisplay()
+    logger.warn(
+        "render_mode='human' has nowhere to show: standard output is no terminal, and there is no screen with "
+        "pygame. Use render_mode='rgb_array' to get the frames."
+    )
+    return Display()  # no escape codes may be written to a file or a pipe
 
 
 class Pacer:

@@ -8,9 +8,8 @@ import numpy as np
 
 from envwire.envs._generic import ActType, Info, ObsType
 from envwire.envs.core import Env, Wrapper
-from envwire.envs.error import InvalidBound
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
-from envwire.envs.wrappers.argument_checks import require_positive
+from envwire.envs.wrappers.argument_checks import require_discount, require_positive
 from envwire.envs.wrappers.running_mean import RunningMeanStd
 
 __all__ = ["NormalizeReward"]
@@ -34,8 +33,7 @@ class NormalizeReward(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstru
     def __init__(
         self, env: Env[ObsType, ActType], gamma: float = 0.99, epsilon: float = 1e-8
     ) -> None:
-        if not 0 <= gamma <= 1:
-            raise InvalidBound(f"gamma must be in [0, 1], got {gamma}")
+        require_discount(gamma)
         require_positive("epsilon", epsilon)
         RecordConstructorArgs.__init__(self, gamma=gamma, epsilon=epsilon)
         Wrapper.__init__(self, env)

@@ -16,13 +16,8 @@ from envwire.envs.core import Env, ObservationWrapper, Wrapper
 from envwire.envs.spaces.utils import flatten, flatten_space
 from envwire.envs.type_guards import is_integer, is_tuple
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
+from envwire.envs.wrappers import observation_spaces
 from envwire.envs.wrappers.bins import BinGrid
-from envwire.envs.wrappers.observation_spaces import (
-    filter_dict,
-    filter_tuple,
-    pixel_space,
-    with_dtype,
-)
 from envwire.envs.wrappers.rescaling import Bound, require_box, rescale_box
 
 if TYPE_CHECKING:
@@ -92,9 +87,9 @@ class FilterObservation(TransformObservation["Any", ActType, "Any"]):
         RecordConstructorArgs.__init__(self, filter_keys=filter_keys)
         space = env.observation_space
         if isinstance(space, spaces.Dict):
-            kept, func = filter_dict(space, filter_keys)
+            kept, func = observation_spaces.filter_dict(space, filter_keys)
         elif isinstance(space, spaces.Tuple):
-            kept, func = filter_tuple(space, filter_keys)
+            kept, func = observation_spaces.filter_tuple(space, filter_keys)
         else:
             raise ValueError(f"FilterObservation needs a Dict or a Tuple, got {space}")
         TransformObservation.__init__(self, env, func, kept)
@@ -207,7 +202,7 @@ class DtypeObservation(TransformObservation["Any", ActType, "Any"]):
     """
 
     def __init__(self, env: Env[Any, ActType], dtype: DTypeLike) -> None:
-        space = with_dtype(env.observation_space, dtype)
+        space = observation_spaces.with_dtype(env.observation_space, dtype)
         RecordConstructorArgs.__init__(self, dtype=dtype)
         self.dtype = dtype
         convert: Callable[[Any], Any] = np.dtype(dtype).type
@@ -239,7 +234,7 @@ class AddRenderObservation(TransformObservation["Any", ActType, "Any"]):
             self, render_only=render_only, render_key=render_key, obs_key=obs_key
         )
         self._keys = obs_key, render_key
-        pixels, space = pixel_space(env), env.observation_space
+        pixels, space = observation_spaces.pixel_space(env), env.observation_space
         if render_only:
             TransformObservation.__init__(self, env, self._frame, pixels)
         elif isinstance(space, spaces.Dict):

@@ -7,22 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from envwire.envs import spaces
 from envwire.envs.error import CustomSpaceError
-from envwire.envs.spaces import (
-    Box,
-    Dict,
-    Discrete,
-    Graph,
-    GraphInstance,
-    MultiBinary,
-    MultiDiscrete,
-    OneOf,
-    Sequence,
-    Space,
-    Text,
-    Tuple,
-)
-from envwire.envs.spaces.batches.spaces import batch_space
 
 __all__ = ["create_zero_array"]
 
@@ -36,7 +22,7 @@ def create_zero_array(space: Any) -> Any:
         TypeError: This is not a space.
     """
     what = str(space)
-    if isinstance(space, Space):
+    if isinstance(space, spaces.Space):
         raise CustomSpaceError(
             f"There is no zero for {what}; register one with create_zero_array.register"
         )
@@ -44,56 +30,58 @@ def create_zero_array(space: Any) -> Any:
 
 
 @create_zero_array.register
-def _(space: Box) -> Any:
+def _(space: spaces.Box) -> Any:
     zero = np.zeros(space.shape, dtype=space.dtype)
     above = np.where(space.low > 0, space.low, zero)
     return np.where(space.high < 0, space.high, above)
 
 
 @create_zero_array.register
-def _(space: Discrete) -> Any:
+def _(space: spaces.Discrete) -> Any:
     return space.start
 
 
 @create_zero_array.register
-def _(space: MultiDiscrete) -> Any:
+def _(space: spaces.MultiDiscrete) -> Any:
     return np.array(space.start, dtype=space.dtype)
 
 
 @create_zero_array.register
-def _(space: MultiBinary) -> Any:
+def _(space: spaces.MultiBinary) -> Any:
     return np.zeros(space.shape, dtype=space.dtype)
 
 
 @create_zero_array.register
-def _(space: Text) -> str:
+def _(space: spaces.Text) -> str:
     return space.characters[0] * space.min_length
 
 
 @create_zero_array.register
-def _(space: Tuple) -> tuple[Any, ...]:
+def _(space: spaces.Tuple) -> tuple[Any, ...]:
     return tuple(create_zero_array(part) for part in space.spaces)
 
 
 @create_zero_array.register
-def _(space: Dict) -> dict[Any, Any]:
+def _(space: spaces.Dict) -> dict[Any, Any]:
     return {key: create_zero_array(part) for key, part in space.spaces.items()}
 
 
 @create_zero_array.register
-def _(space: OneOf) -> tuple[int, Any]:
+def _(space: spaces.OneOf) -> tuple[int, Any]:
     return 0, create_zero_array(space.spaces[0])
 
 
 @create_zero_array.register
-def _(space: Sequence) -> Any:
+def _(space: spaces.Sequence) -> Any:
     return create_zero_array(space.stacked_feature_space) if space.stack else ()
 
 
 @create_zero_array.register
-def _(space: Graph) -> GraphInstance:
-    nodes = create_zero_array(batch_space(space.node_space, 1))
-    if space.edge_space is None:
-        return GraphInstance(nodes=nodes, edges=None, edge_links=None)
-    edges = create_zero_array(batch_space(space.edge_space, 1))
-    return GraphInstance(nodes=nodes, edges=edges, edge_links=np.zeros((1, 2), dtype=np.int64))
+def _(space: spaces.Graph) -> spaces.GraphInstance:
+    nodes = create_zero_array(space.batch_node_space)
+    if space.batch_edge_space is None:
+        return spaces.GraphInstance(nodes=nodes, edges=None, edge_links=None)
+    edges = create_zero_array(space.batch_edge_space)
+    return spaces.GraphInstance(
+        nodes=nodes, edges=edges, edge_links=np.zeros((1, 2), dtype=np.int64)
+    )

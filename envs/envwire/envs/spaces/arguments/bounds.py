@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from functools import cache
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from envwire.envs import logger
 from envwire.envs.type_guards import is_iterable
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 Bound: TypeAlias = float | np.floating[Any] | np.integer[Any] | NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]
@@ -32,7 +30,7 @@ LOW = Side("low", -np.inf, 0)
 HIGH = Side("high", np.inf, 1)
 
 
-def check_dtype(dtype: npt.DTypeLike | None) -> np.dtype[Any]:
+def check_dtype(dtype: DTypeLike | None) -> np.dtype[Any]:
     """Returns the dtype if a Box can have it, or raises `ValueError`."""
     if dtype is None:
         raise ValueError("A Box needs a dtype, got None.")
@@ -64,8 +62,12 @@ def _check_shape(shape: object) -> Shape:
     return tuple(int(dim) for dim in dims)
 
 
-def _limits(dtype: np.dtype[Any]) -> tuple[float, float]:
-    """Returns the least and the greatest finite value, as Python numbers that compare exactly."""
+@cache
+def limits(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """Returns the least and the greatest finite value, as Python numbers that compare exactly.
+
+    Kept, because `numpy.iinfo` is slow for every step.
+    """
     if dtype.kind == "b":
         return 0, 1
     if dtype.kind == "f":
@@ -142,7 +144,7 @@ def _check_range(side: Side, bound: Any, dtype: np.dtype[Any]) -> None:
 
 def _reach(side: Side, dtype: np.dtype[Any]) -> tuple[float, float]:
     """Returns the values that a bound may have, apart from the infinity that means no bound."""
-    least, greatest = _limits(dtype)
+    least, greatest = limits(dtype)
     if dtype.kind != "f":
         return least, greatest
     return (least, np.inf) if side is LOW else (-np.inf, greatest)
@@ -153,7 +155,7 @@ def _stand_in(side: Side, dtype: np.dtype[Any]) -> float:
     if dtype.kind == "f":
         return side.infinity
     if dtype.kind == "i":
-        return _limits(dtype)[side.limit]
+        return limits(dtype)[side.limit]
     raise ValueError(
         f"A Box of {dtype} cannot have {side.name}={side.infinity}; use a signed or floating dtype."
     )

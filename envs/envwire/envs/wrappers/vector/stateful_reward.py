@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from envwire.envs._generic import ActType, Array, Info, ObsType, Options
-from envwire.envs.error import InvalidBound
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv, VectorWrapper
-from envwire.envs.wrappers.argument_checks import require_positive
+from envwire.envs.wrappers.argument_checks import require_discount, require_positive
 from envwire.envs.wrappers.running_mean import RunningMeanStd
 
 __all__ = ["NormalizeReward"]
@@ -37,8 +36,7 @@ class NormalizeReward(
         gamma: float = 0.99,
         epsilon: float = 1e-8,
     ) -> None:
-        if not 0 <= gamma <= 1:
-            raise InvalidBound(f"gamma must be in [0, 1], got {gamma}")
+        require_discount(gamma)
         require_positive("epsilon", epsilon)
         RecordConstructorArgs.__init__(self, gamma=gamma, epsilon=epsilon)
         VectorWrapper.__init__(self, env)
