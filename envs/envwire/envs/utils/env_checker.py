@@ -56,7 +56,9 @@ def check_env(
         logger.warn(
             "%s", f"{env} is wrapped, and its wrappers are checked too; pass env.unwrapped."
         )
-    _check_spaces(env)
+    env_spaces_passive_checker(env)
+    check_space_limit(env.action_space, "action")
+    check_space_limit(env.observation_space, "observation")
     check_seed_deprecation(env)
     check_reset_return_info_deprecation(env)
     check_reset_return_type(env)
@@ -84,12 +86,6 @@ def _require_observation(env: Env[Any, Any], observation: Any, source: str) -> N
         observation in env.observation_space,
         f"The observation returned by `{source}` is not in the observation space: {observation!r}",
     )
-
-
-def _check_spaces(env: Env[Any, Any]) -> None:
-    env_spaces_passive_checker(env)
-    check_space_limit(env.action_space, "action")
-    check_space_limit(env.observation_space, "observation")
 
 
 def check_space_limit(space: spaces.Space[Any], space_type: str) -> None:

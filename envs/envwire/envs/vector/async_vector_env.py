@@ -123,13 +123,11 @@ class AsyncVectorEnv(VectorOfEnvs[ObsType, ActType]):
         self._require_idle("reset_async")
         seeds = spread_seed(seed, self.num_envs)
         mask = pop_reset_mask(options, self.num_envs)
-        self._send(
-            AsyncState.WAITING_RESET,
-            [
-                ("reset", (each, options)) if chosen else ("keep", ())
-                for each, chosen in zip(seeds, mask, strict=True)
-            ],
-        )
+        commands: list[Command] = [
+            ("reset", (each, options)) if chosen else ("keep", ())
+            for each, chosen in zip(seeds, mask, strict=True)
+        ]
+        self._send(AsyncState.WAITING_RESET, commands)
 
     def reset_wait(self, timeout: float | None = None) -> tuple[ObsType, Info]:
         """Collects the results of a reset.

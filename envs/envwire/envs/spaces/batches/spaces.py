@@ -28,6 +28,7 @@ from envwire.envs.spaces.tuple import Tuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
 
 #: Seeds of the copies in a batch are drawn below this.
 _SEED_LIMIT = 10**8
@@ -73,8 +74,9 @@ def _batch_without_rule(space: NumericSpace[Any], n: int = 1) -> NoReturn:
 
 
 @batch_space.register(Box)
-def _batch_box(space: Box, n: int = 1) -> Box:
-    low, high = _repeat(space.low, n), _repeat(space.high, n)
+@batch_space.register(MultiDiscrete)
+def _batch_arrays(space: Box | MultiDiscrete, n: int = 1) -> Box:
+    low, high = (np.tile(bound, (n, *(1,) * bound.ndim)) for bound in _bounds(space))
     return Box(low, high, dtype=space.dtype, seed=deepcopy(space.np_random))
 
 
@@ -82,12 +84,6 @@ def _batch_box(space: Box, n: int = 1) -> Box:
 def _batch_discrete(space: Discrete, n: int = 1) -> MultiDiscrete:
     nvec, start = np.full(n, space.n), np.full(n, space.start)
     return MultiDiscrete(nvec, space.dtype, deepcopy(space.np_random), start)
-
-
-@batch_space.register(MultiDiscrete)
-def _batch_multi_discrete(space: MultiDiscrete, n: int = 1) -> Box:
-    low, high = _repeat(space.start, n), _repeat(space.start + (space.nvec - 1), n)
-    return Box(low, high, dtype=space.dtype, seed=deepcopy(space.np_random))
 
 
 @batch_space.register(MultiBinary)
@@ -106,9 +102,11 @@ def _batch_dict(space: Dict, n: int = 1) -> Dict:
     return Dict(parts, deepcopy(space.np_random), sort_keys=space.sort_keys)
 
 
-def _repeat(array: Any, n: int) -> Any:
-    """Returns ``n`` copies of the array along a new first axis."""
-    return np.tile(array, (n, *(1,) * array.ndim))
+def _bounds(space: Box | MultiDiscrete) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Returns the smallest and the largest value of each entry."""
+    if isinstance(space, Box):
+        return space.low, space.high
+    return space.start, space.start + (space.nvec - 1)
 
 
 @singledispatch
@@ -142,11 +140,12 @@ def batch_differing_spaces(spaces: Any) -> Space[Any]:
 
 
 @batch_differing_spaces.register(Box)
-def _differing_box(spaces: Sequence[Box]) -> Box:
+@batch_differing_spaces.register(MultiDiscrete)
+def _differing_arrays(spaces: Sequence[Box | MultiDiscrete]) -> Box:
     dtype = _same("dtypes", spaces, lambda space: space.dtype)
     _same("shapes", spaces, lambda space: space.shape)
-    low, high = np.array([s.low for s in spaces]), np.array([s.high for s in spaces])
-    return Box(low, high, dtype=dtype, seed=_first_rng(spaces))
+    lows, highs = zip(*map(_bounds, spaces), strict=True)
+    return Box(np.array(lows), np.array(highs), dtype=dtype, seed=_first_rng(spaces))
 
 
 @batch_differing_spaces.register(Discrete)
@@ -156,15 +155,6 @@ def _differing_discrete(spaces: Sequence[Discrete]) -> MultiDiscrete:
         raise ValueError(f"No integer dtype holds the elements of all of {list(spaces)}.")
     nvec, start = [space.n for space in spaces], [space.start for space in spaces]
     return MultiDiscrete(nvec, dtype, _first_rng(spaces), start)
-
-
-@batch_differing_spaces.register(MultiDiscrete)
-def _differing_multi_discrete(spaces: Sequence[MultiDiscrete]) -> Box:
-    dtype = _same("dtypes", spaces, lambda space: space.dtype)
-    _same("shapes", spaces, lambda space: space.shape)
-    low = np.array([space.start for space in spaces])
-    high = np.array([space.start + (space.nvec - 1) for space in spaces])
-    return Box(low, high, dtype=dtype, seed=_first_rng(spaces))
 
 
 @batch_differing_spaces.register(MultiBinary)

@@ -62,8 +62,7 @@ class VectorizeTransformAction(VectorActionWrapper[ObsType, "Any", "Any", ArrayT
         **kwargs: Any,
     ) -> None:
         super().__init__(env)
-        make: Callable[..., transform_action.TransformAction] = wrapper
-        self.wrapper = make(SingleEnv(env), **kwargs)
+        self.wrapper = wrapper(SingleEnv(env), **kwargs)
         self.single_action_space = self.wrapper.action_space
         self.action_space = batch_space(self.single_action_space, self.num_envs)
 

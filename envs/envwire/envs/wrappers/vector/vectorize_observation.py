@@ -73,8 +73,7 @@ class VectorizeTransformObservation(VectorObservationWrapper["Any", ActType, "An
         **kwargs: Any,
     ) -> None:
         super().__init__(env)
-        make: Callable[..., transform_observation.TransformObservation] = wrapper
-        self.wrapper = make(SingleEnv(env), **kwargs)
+        self.wrapper = wrapper(SingleEnv(env), **kwargs)
         self.single_observation_space = self.wrapper.observation_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
 
