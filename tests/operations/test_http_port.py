@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
 import signal
 import socket
 import ssl
@@ -96,6 +97,13 @@ def test_metrics_count_what_was_done(port: Port, transport: str) -> None:
     assert after["envwire_sessions_ended_total SESSION_CLOSED"] == 1
     assert after["envwire_requests_total"] >= 6
     assert f"envwire_sessions {ENV}" not in after
+
+
+def test_the_documentation_has_every_metric(port: Port) -> None:
+    metrics = re.findall(r"^# TYPE (envwire_\w+)", port.get("/metrics")[1], re.MULTILINE)
+    assert metrics
+    documentation = (Path(__file__).parent.parent.parent / "docs/operations.md").read_text()
+    assert [each for each in metrics if f"`{each}" not in documentation] == []
 
 
 def test_a_killed_session_is_a_loss_and_keeps_its_counts(port: Port) -> None:

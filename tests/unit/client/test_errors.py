@@ -5,6 +5,7 @@ from __future__ import annotations
 import grpc
 import pytest
 
+from envwire import client
 from envwire.client import RemoteError, errors
 from envwire.client._errors import faults
 from envwire.client._transports.grpc.grpc_connection import Connection
@@ -55,6 +56,10 @@ def test_no_reason_has_a_class_of_the_client_and_one_of_a_library() -> None:
     assert not set(faults.CLASSES) & set(faults.LIBRARY_CLASSES)
 
 
+def test_the_table_above_has_every_reason() -> None:
+    assert set(CLASS_OF) == set(OWN)
+
+
 @pytest.mark.parametrize("reason", OWN)
 def test_every_reason_has_a_class(reason: Reason) -> None:
     fault = FaultError(
@@ -77,6 +82,7 @@ def test_the_tree_in_the_docstring_is_the_tree() -> None:
     assert errors.__doc__
     for kind in classes:
         assert kind.__name__ in errors.__doc__
+        assert kind.__name__ in client.__all__
 
 
 @pytest.mark.parametrize(

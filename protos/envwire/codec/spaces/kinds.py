@@ -195,7 +195,7 @@ def encode_space(space: Any, message: spaces_pb2.Space, path: str = "space") -> 
     """Writes a space of either family, with the generators that it and its subspaces have already.
 
     Args:
-        space: A space of one of the ten kinds.
+        space: A space of a kind with a row above.
         message: Filled in place.
         path: Name of the space in error messages.
 

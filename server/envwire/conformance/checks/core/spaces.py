@@ -207,7 +207,7 @@ def generators_are_pcg64(context: CheckContext) -> None:
 
 @check("VALUE-23")
 def a_space_of_another_class_makes_make_fail(context: CheckContext) -> None:
-    """An environment whose space is none of the ten kinds is not made: UNSUPPORTED."""
+    """An environment whose space is none of these kinds is not made: UNSUPPORTED."""
     context.make("Odd")
     answer = context.ask_make("Odd", kwargs=entries(odd_space=Value(bool_value=True)))
     answer.refused(Reason.UNSUPPORTED)
