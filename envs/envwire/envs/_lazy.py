@@ -1,8 +1,8 @@
 """Public names of a package that are loaded when they are first used (PEP 562).
 
-A package lists its names in a table of modules for `lazy_names`, as imports under ``TYPE_CHECKING``
-for type checkers, and, unless it has all public names of its modules, in ``__all__``. Tests compare
-them.
+A package lists its names in a table of modules for `lazy_names`, and as imports under
+``TYPE_CHECKING`` for type checkers; tests compare them. ``__all__`` comes from the table where that
+has no other names.
 """
 
 from __future__ import annotations

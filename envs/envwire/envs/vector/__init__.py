@@ -5,39 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from envwire.envs.vector import utils
-    from envwire.envs.vector.async_vector_env import AsyncVectorEnv
-    from envwire.envs.vector.sync_vector_env import SyncVectorEnv
-    from envwire.envs.vector.vector_env import (
-        AutoresetMode,
-        VectorActionWrapper,
-        VectorEnv,
-        VectorObservationWrapper,
-        VectorRewardWrapper,
-        VectorWrapper,
-    )
+    from envwire.envs.vector import utils as utils
+    from envwire.envs.vector.async_vector_env import AsyncVectorEnv as AsyncVectorEnv
+    from envwire.envs.vector.sync_vector_env import SyncVectorEnv as SyncVectorEnv
+    from envwire.envs.vector.vector_env import AutoresetMode as AutoresetMode
+    from envwire.envs.vector.vector_env import VectorActionWrapper as VectorActionWrapper
+    from envwire.envs.vector.vector_env import VectorEnv as VectorEnv
+    from envwire.envs.vector.vector_env import VectorObservationWrapper as VectorObservationWrapper
+    from envwire.envs.vector.vector_env import VectorRewardWrapper as VectorRewardWrapper
+    from envwire.envs.vector.vector_env import VectorWrapper as VectorWrapper
 else:
     from envwire.envs._lazy import lazy_names
 
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "async_vector_env": "AsyncVectorEnv",
-            "sync_vector_env": "SyncVectorEnv",
-            "vector_env": "AutoresetMode VectorActionWrapper VectorEnv VectorObservationWrapper "
-            "VectorRewardWrapper VectorWrapper",
-        },
-        submodules=("utils",),
-    )
-
-__all__ = [
-    "AsyncVectorEnv",
-    "AutoresetMode",
-    "SyncVectorEnv",
-    "VectorActionWrapper",
-    "VectorEnv",
-    "VectorObservationWrapper",
-    "VectorRewardWrapper",
-    "VectorWrapper",
-    "utils",
-]
+    _NAMES = {
+        "async_vector_env": "AsyncVectorEnv",
+        "sync_vector_env": "SyncVectorEnv",
+        "vector_env": "AutoresetMode VectorActionWrapper VectorEnv VectorObservationWrapper "
+        "VectorRewardWrapper VectorWrapper",
+    }
+    __all__ = [name for names in ("utils", *_NAMES.values()) for name in names.split()]
+    __getattr__, __dir__ = lazy_names(__name__, _NAMES, submodules=("utils",))
