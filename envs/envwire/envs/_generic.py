@@ -28,6 +28,10 @@ Array: TypeAlias = "NDArray[Any]"
 #: What `reset` and `step` tell besides the observation.
 Info: TypeAlias = dict[str, Any]
 
+#: What `step` of a vector environment returns: observations, rewards, terminations, truncations and
+#: infos.
+VectorStep: TypeAlias = tuple[ObsType, ArrayType, ArrayType, ArrayType, Info]
+
 #: What `reset` may be told besides the seed.
 Options: TypeAlias = dict[str, Any] | None
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from envwire.envs import error, logger
 from envwire.envs._generic import ActType, Info, ObsType, Options
@@ -15,7 +14,7 @@ from envwire.envs.type_guards import is_integer
 from envwire.envs.vector import utils
 from envwire.envs.vector.async_processes import Command, WorkerExitedError, WorkerProcesses
 from envwire.envs.vector.reset_arguments import Seeds, pop_reset_mask, spread_seed
-from envwire.envs.vector.sub_environments import ObservationMode, VectorOfEnvs
+from envwire.envs.vector.sub_environments import ArraysStep, ObservationMode, VectorOfEnvs
 from envwire.envs.vector.vector_env import AutoresetMode
 
 if TYPE_CHECKING:
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from envwire.envs.core import Env, RenderFrame
 
 __all__ = ["AsyncState", "AsyncVectorEnv"]
-
-_Bools: TypeAlias = NDArray[np.bool_]
 
 
 class AsyncState(Enum):
@@ -140,7 +137,7 @@ class AsyncVectorEnv(VectorOfEnvs[ObsType, ActType]):
         observations, each = zip(*results, strict=True)
         return self._observe(observations), self._gather(each)
 
-    def step(self, actions: ActType) -> tuple[ObsType, NDArray[np.float64], _Bools, _Bools, Info]:
+    def step(self, actions: ActType) -> ArraysStep[ObsType]:
         """Steps every sub-environment; see `SyncVectorEnv.step`."""
         self.step_async(actions)
         return self.step_wait()
@@ -152,9 +149,7 @@ class AsyncVectorEnv(VectorOfEnvs[ObsType, ActType]):
         commands: list[Command] = [("step", (action,)) for action in split]
         self._send(AsyncState.WAITING_STEP, commands)
 
-    def step_wait(
-        self, timeout: float | None = None
-    ) -> tuple[ObsType, NDArray[np.float64], _Bools, _Bools, Info]:
+    def step_wait(self, timeout: float | None = None) -> ArraysStep[ObsType]:
         """Collects the results of a step; raises as `reset_wait` does."""
         results = self._receive(AsyncState.WAITING_STEP, timeout)
         observations, rewards, terminations, truncations, each = zip(*results, strict=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from envwire.envs._generic import ActType, ObsType
+from envwire.envs._generic import ActType, Info, ObsType
 from envwire.envs.spaces import Space
 from envwire.envs.spaces.utils import is_space_dtype_shape_equiv
 from envwire.envs.type_guards import is_array, is_tuple
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 #: How observation spaces are combined: ``"same"`` if all are equal, ``"different"`` if only their
 #: kind, shape and dtype are, or a pair (batched space, single space).
 ObservationMode: TypeAlias = "str | tuple[Space[Any], Space[Any]]"
+
+#: What `step` returns.
+ArraysStep: TypeAlias = tuple[
+    ObsType, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info
+]
 
 
 class VectorOfEnvs(VectorEnv[ObsType, ActType, NDArray[Any]]):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from envwire.envs._generic import ActType, Info, ObsType, Options
 from envwire.envs.vector.autoreset import STEPPERS
 from envwire.envs.vector.reset_arguments import Seeds, pop_reset_mask, spread_seed
-from envwire.envs.vector.sub_environments import ObservationMode, VectorOfEnvs, check_spaces
+from envwire.envs.vector.sub_environments import (
+    ArraysStep,
+    ObservationMode,
+    VectorOfEnvs,
+    check_spaces,
+)
 from envwire.envs.vector.utils import concatenate, create_empty_array, iterate
 from envwire.envs.vector.vector_env import AutoresetMode
 
@@ -20,8 +24,6 @@ if TYPE_CHECKING:
     from envwire.envs.core import Env, RenderFrame
 
 __all__ = ["SyncVectorEnv"]
-
-_Bools: TypeAlias = NDArray[np.bool_]
 
 
 class SyncVectorEnv(VectorOfEnvs[ObsType, ActType]):
@@ -87,7 +89,7 @@ class SyncVectorEnv(VectorOfEnvs[ObsType, ActType]):
                 infos = self._add_info(infos, info, index)
         return self._observe(), infos
 
-    def step(self, actions: ActType) -> tuple[ObsType, NDArray[np.float64], _Bools, _Bools, Info]:
+    def step(self, actions: ActType) -> ArraysStep[ObsType]:
         """Steps every sub-environment; in ``NEXT_STEP`` mode resets those that have ended.
 
         Raises:

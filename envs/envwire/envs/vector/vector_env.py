@@ -14,6 +14,7 @@ from envwire.envs._generic import (
     ObsType,
     Options,
     PartialGeneric,
+    VectorStep,
     WrapperActType,
     WrapperObsType,
 )
@@ -99,7 +100,7 @@ class VectorEnv(PartialGeneric, Seeded, Generic[ObsType, ActType, ArrayType]):
         # Overrides call this for the seeding alone; there are no episodes to describe here.
         return cast("tuple[ObsType, dict[str, Any]]", None)
 
-    def step(self, actions: ActType) -> tuple[ObsType, ArrayType, ArrayType, ArrayType, Info]:
+    def step(self, actions: ActType) -> VectorStep[ObsType, ArrayType]:
         """Runs one time step in every sub-environment.
 
         Args:
@@ -179,9 +180,7 @@ class VectorWrapper(
         env = cast("VectorEnv[WrapperObsType, Any, Any]", self.env)
         return env.reset(seed=seed, options=options)
 
-    def step(
-        self, actions: WrapperActType
-    ) -> tuple[WrapperObsType, ArrayType, ArrayType, ArrayType, Info]:
+    def step(self, actions: WrapperActType) -> VectorStep[WrapperObsType, ArrayType]:
         """Steps the wrapped environments."""
         return cast("VectorEnv[WrapperObsType, WrapperActType, ArrayType]", self.env).step(actions)
 
@@ -226,9 +225,7 @@ class VectorObservationWrapper(VectorWrapper[WrapperObsType, ActType, ObsType, A
         observations, infos = self.env.reset(seed=seed, options=options)
         return self.observations(observations), infos
 
-    def step(
-        self, actions: ActType
-    ) -> tuple[WrapperObsType, ArrayType, ArrayType, ArrayType, Info]:
+    def step(self, actions: ActType) -> VectorStep[WrapperObsType, ArrayType]:
         """Steps the wrapped environments and changes the observations."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
         return self.observations(observations), rewards, terminations, truncations, infos
@@ -241,9 +238,7 @@ class VectorObservationWrapper(VectorWrapper[WrapperObsType, ActType, ObsType, A
 class VectorActionWrapper(VectorWrapper[ObsType, WrapperActType, ObsType, ActType, ArrayType]):
     """A vector wrapper that changes actions: override `actions`."""
 
-    def step(
-        self, actions: WrapperActType
-    ) -> tuple[ObsType, ArrayType, ArrayType, ArrayType, Info]:
+    def step(self, actions: WrapperActType) -> VectorStep[ObsType, ArrayType]:
         """Changes the actions and steps the wrapped environments with them."""
         return self.env.step(self.actions(actions))
 
@@ -255,7 +250,7 @@ class VectorActionWrapper(VectorWrapper[ObsType, WrapperActType, ObsType, ActTyp
 class VectorRewardWrapper(VectorWrapper[ObsType, ActType, ObsType, ActType, ArrayType]):
     """A vector wrapper that changes rewards: override `rewards`."""
 
-    def step(self, actions: ActType) -> tuple[ObsType, ArrayType, ArrayType, ArrayType, Info]:
+    def step(self, actions: ActType) -> VectorStep[ObsType, ArrayType]:
         """Steps the wrapped environments and changes the rewards."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
         return observations, self.rewards(rewards), terminations, truncations, infos

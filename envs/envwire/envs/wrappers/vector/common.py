@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from envwire.envs import logger
-from envwire.envs._generic import ActType, Array, Info, ObsType, Options
+from envwire.envs._generic import ActType, Array, Info, ObsType, Options, VectorStep
 from envwire.envs.vector.reset_arguments import read_reset_mask
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv, VectorWrapper
 
@@ -62,14 +62,12 @@ class RecordEpisodeStatistics(VectorWrapper[ObsType, ActType, ObsType, ActType, 
         self.episode_returns[mask] = 0.0
         self.episode_lengths[mask] = 0
 
-    def step(self, actions: ActType) -> tuple[ObsType, Array, Array, Array, Info]:
+    def step(self, actions: ActType) -> VectorStep[ObsType, Array]:
         """Steps, and adds the statistics where an episode ends."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
-        if self._same_step:
-            counted = np.ones(self.num_envs, dtype=np.bool_)
-        else:
+        if not self._same_step:
             self._restart(self.prev_dones)  # this step was their reset
-            counted = ~self.prev_dones
+        counted = ~self.prev_dones | self._same_step
         self.episode_returns[counted] += rewards[counted]
         self.episode_lengths[counted] += 1
         self.prev_dones = dones = np.logical_or(terminations, truncations)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from envwire.envs._generic import ActType, Array, Info, ObsType, Options
+from envwire.envs._generic import ActType, Array, Info, ObsType, Options, VectorStep
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv, VectorWrapper
 from envwire.envs.wrappers.argument_checks import require_discount, require_positive
@@ -55,7 +55,7 @@ class NormalizeReward(
         self._ended[:] = False
         return self.env.reset(seed=seed, options=options)
 
-    def step(self, actions: ActType) -> tuple[ObsType, Array, Array, Array, Info]:
+    def step(self, actions: ActType) -> VectorStep[ObsType, Array]:
         """Steps, and normalises the rewards."""
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
         # Where the step before ended an episode, this one was its reset and has no reward.
