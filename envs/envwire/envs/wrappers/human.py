@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -101,10 +102,8 @@ def default_display() -> Display:
     """Returns a window if there are pygame and a screen, else the terminal, else a display that shows nothing."""
     screens = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
     if sys.platform in ("win32", "darwin") or any(name in os.environ for name in screens):
-        try:
+        with contextlib.suppress(ImportError):
             return WindowDisplay()
-        except ImportError:
-            pass
     if sys.stdout.isatty():
         return TerminalDisplay()
     logger.warn(

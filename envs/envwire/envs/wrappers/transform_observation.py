@@ -257,10 +257,6 @@ class AddRenderObservation(TransformObservation["Any", ActType, "Any"]):
         return {self._keys[0]: observation, self._keys[1]: self.render()}
 
 
-def _bin(value: float, edges: Array) -> int:
-    return int(np.digitize(value, edges))
-
-
 class DiscretizeObservation(ObservationWrapper["Any", ActType, "Array"], RecordConstructorArgs):
     """Cuts a bounded Box of observations into bins, and shows the number of the bin.
 
@@ -291,7 +287,7 @@ class DiscretizeObservation(ObservationWrapper["Any", ActType, "Array"], RecordC
         """Returns the number of the bin, or of the cell."""
         flat: Array = np.ravel(observation)
         values: Array = flat.clip(self.grid.low, self.grid.high - 1e-8)
-        cell = list(map(_bin, values, self.bin_edges))
+        cell = [int(number) for number in map(np.digitize, values, self.bin_edges)]
         return np.array(cell) if self.multidiscrete else int(self.grid.number(cell))
 
     def revert_observation(self, obs: Any) -> tuple[Array, Array]:

@@ -21,12 +21,11 @@ def create_zero_array(space: Any) -> Any:
         CustomSpaceError: No function is registered for this kind of space.
         TypeError: This is not a space.
     """
-    what = str(space)
     if isinstance(space, spaces.Space):
         raise CustomSpaceError(
-            f"There is no zero for {what}; register one with create_zero_array.register"
+            f"There is no zero for {space}; register one with create_zero_array.register"
         )
-    raise TypeError(f"Expected a Space, got {what}")
+    raise TypeError(f"Expected a Space, got {space}")
 
 
 @create_zero_array.register
@@ -80,8 +79,6 @@ def _(space: spaces.Sequence) -> Any:
 def _(space: spaces.Graph) -> spaces.GraphInstance:
     nodes = create_zero_array(space.batch_node_space)
     if space.batch_edge_space is None:
-        return spaces.GraphInstance(nodes=nodes, edges=None, edge_links=None)
+        return spaces.GraphInstance(nodes, None, None)
     edges = create_zero_array(space.batch_edge_space)
-    return spaces.GraphInstance(
-        nodes=nodes, edges=edges, edge_links=np.zeros((1, 2), dtype=np.int64)
-    )
+    return spaces.GraphInstance(nodes, edges, np.zeros((1, 2), dtype=np.int64))

@@ -29,8 +29,7 @@ class DictInfoToList(VectorWrapper[ObsType, ActType, ObsType, ActType, ArrayType
     def step(self, actions: ActType) -> tuple[ObsType, ArrayType, ArrayType, ArrayType, Any]:
         """Steps the wrapped environments; the info is a list."""
         observations, rewards, terminations, truncations, infos = self.env.step(actions)
-        infos_each = info_list(infos, self.num_envs)
-        return observations, rewards, terminations, truncations, infos_each
+        return observations, rewards, terminations, truncations, info_list(infos, self.num_envs)
 
 
 def info_list(infos: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
