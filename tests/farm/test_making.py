@@ -102,6 +102,7 @@ def test_a_client_that_stays_at_the_gateway_is_relayed(gateway: Gateway) -> None
 
 
 def test_one_stream_may_have_sessions_on_several_servers(gateway: Gateway) -> None:
+    await_idle(gateway)
     requests: SimpleQueue[pb.InteractRequest | None] = SimpleQueue()
     replies = gateway.environments.Interact(iter(requests.get, None))
 
