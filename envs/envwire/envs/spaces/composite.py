@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from envwire.envs.spaces.space import Space, T_co
-from envwire.envs.type_guards import is_tuple_or_list
+from envwire.envs.type_guards import is_dict, is_tuple_or_list
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 #: An int, or one seed for each generator in the form of the space that they belong to.
 Seed: TypeAlias = int | dict[Any, Any] | tuple[Any, ...] | list[Any]
@@ -33,11 +33,8 @@ class CompositeSpace(Space[T_co]):
         Returns:
             The seed of each inner space.
         """
-        if is_tuple_or_list(seed):
-            self._check_count(seed, len(parts))
-            seeds: Sequence[Any] = seed
-        else:
-            seeds = self._draw_seeds(seed, len(parts))
+        seeds = seed if is_tuple_or_list(seed) else self._draw_seeds(seed, len(parts))
+        self._check_count(seeds, len(parts))
         return tuple(part.seed(value) for part, value in zip(parts, seeds, strict=True))
 
     def _seed_all(self, parts: Sequence[Space[Any]], seed: object) -> tuple[Any, ...]:
@@ -71,6 +68,29 @@ class CompositeSpace(Space[T_co]):
                 f"The seed of this {type(self).__name__} space must hold {count} seeds, one for "
                 f"each of its generators; got {len(seeds)}."
             )
+
+
+class SpacesInside(CompositeSpace[T_co]):
+    """A composite space that keeps the spaces inside in a collection.
+
+    Attributes:
+        spaces: The spaces inside: a tuple, or a dict of them.
+    """
+
+    spaces: Any
+
+    @property
+    def is_np_flattenable(self) -> bool:
+        """Whether all the spaces are."""
+        return all(space.is_np_flattenable for space in parts_of(self))
+
+    def __len__(self) -> int:
+        return len(self.spaces)
+
+
+def parts_of(space: SpacesInside[Any]) -> Collection[Space[Any]]:
+    """Returns the spaces inside, in order."""
+    return space.spaces.values() if is_dict(space.spaces) else space.spaces
 
 
 def check_spaces(owner: str, spaces: Iterable[Any]) -> tuple[Space[Any], ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from envwire.envs.spaces.arguments import masks
-from envwire.envs.spaces.composite import CompositeSpace, Seed
+from envwire.envs.spaces.composite import Seed, SpacesInside
 from envwire.envs.spaces.space import Space
 from envwire.envs.type_guards import is_dict, is_mapping, is_sequence
 from envwire.envs.utils.reporting import require
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Spaces: TypeAlias = Mapping[Any, Space[Any]] | Sequence[tuple[Any, Space[Any]]]
 
 
-class Dict(CompositeSpace[dict[Any, Any]], Mapping[Any, Space[Any]]):
+class Dict(SpacesInside[dict[Any, Any]], Mapping[Any, Space[Any]]):
     """The dictionaries that have the space's keys, and under each key an element of its space.
 
     The space is itself a mapping from keys to spaces. Equality ignores the order of the keys;
@@ -63,11 +63,6 @@ class Dict(CompositeSpace[dict[Any, Any]], Mapping[Any, Space[Any]]):
             _check_space(key, space)
         super().__init__(None, None, seed)
 
-    @property
-    def is_np_flattenable(self) -> bool:
-        """Whether all the spaces are."""
-        return all(space.is_np_flattenable for space in self.spaces.values())
-
     def seed(self, seed: Seed | None = None) -> dict[Any, Any]:
         """Seeds every space inside.
 
@@ -81,15 +76,11 @@ class Dict(CompositeSpace[dict[Any, Any]], Mapping[Any, Space[Any]]):
         Raises:
             TypeError, ValueError: ``seed`` is of another type, or has other keys.
         """
-        if is_dict(seed):
-            if seed.keys() != self.spaces.keys():
-                raise ValueError(
-                    f"The seeds must have the keys {list(self.spaces)}, got {list(seed)}."
-                )
-            return {key: self.spaces[key].seed(value) for key, value in seed.items()}
-        seeds = self._draw_seeds(seed, len(self.spaces))
-        parts = zip(self.spaces.items(), seeds, strict=True)
-        return {key: space.seed(value) for (key, space), value in parts}
+        if not is_dict(seed):
+            seed = dict(zip(self, self._draw_seeds(seed, len(self)), strict=True))
+        if seed.keys() != self.spaces.keys():
+            raise ValueError(f"The seeds must have the keys {list(self)}, got {list(seed)}.")
+        return {key: self.spaces[key].seed(value) for key, value in seed.items()}
 
     def sample(
         self, mask: dict[Any, Any] | None = None, probability: dict[Any, Any] | None = None
@@ -159,9 +150,6 @@ class Dict(CompositeSpace[dict[Any, Any]], Mapping[Any, Space[Any]]):
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.spaces)
-
-    def __len__(self) -> int:
-        return len(self.spaces)
 
     def __repr__(self) -> str:
         return f"Dict({', '.join(f'{key!r}: {space}' for key, space in self.spaces.items())})"

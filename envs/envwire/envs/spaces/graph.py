@@ -10,11 +10,7 @@ from envwire.envs import logger
 from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.batches.elements import Allocate, create_empty_array, elements_of
 from envwire.envs.spaces.batches.jsonable import batch_from_json, batch_to_json
-from envwire.envs.spaces.batches.spaces import (
-    batch_differing_spaces,
-    batch_space,
-    differing_as_tuple,
-)
+from envwire.envs.spaces.batches.spaces import batch_space
 from envwire.envs.spaces.composite import CompositeSpace, Seed
 from envwire.envs.type_guards import is_array
 from envwire.envs.utils.reporting import require
@@ -212,9 +208,6 @@ def _are_links(links: Any, num_edges: int, num_nodes: int) -> bool:
         and links.shape == (num_edges, 2)
         and bool(np.all((links >= 0) & (links < num_nodes)))
     )
-
-
-batch_differing_spaces.register(Graph, differing_as_tuple)
 
 
 @create_empty_array.register(Graph)

@@ -9,8 +9,7 @@ import numpy as np
 from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.batches.elements import Allocate, create_empty_array
 from envwire.envs.spaces.batches.jsonable import element_from_json, element_to_json
-from envwire.envs.spaces.batches.spaces import batch_differing_spaces, differing_as_tuple
-from envwire.envs.spaces.composite import CompositeSpace, Seed, check_spaces
+from envwire.envs.spaces.composite import Seed, SpacesInside, check_spaces
 from envwire.envs.type_guards import is_tuple
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from envwire.envs.spaces.space import Space
 
 
-class OneOf(CompositeSpace[tuple[Any, Any]]):
+class OneOf(SpacesInside[tuple[Any, Any]]):
     """The pairs of a position and an element of the space at that position.
 
     Attributes:
@@ -47,11 +46,6 @@ class OneOf(CompositeSpace[tuple[Any, Any]]):
         if not self.spaces:
             raise ValueError("A OneOf space needs at least one space to choose from, got none.")
         super().__init__(None, None, seed)
-
-    @property
-    def is_np_flattenable(self) -> bool:
-        """Whether all the spaces are."""
-        return all(space.is_np_flattenable for space in self.spaces)
 
     def seed(self, seed: Seed | None = None) -> tuple[Any, ...]:
         """Seeds this space, which draws the position, and every space inside.
@@ -113,17 +107,11 @@ class OneOf(CompositeSpace[tuple[Any, Any]]):
     def __getitem__(self, index: int) -> Space[Any]:
         return self.spaces[index]
 
-    def __len__(self) -> int:
-        return len(self.spaces)
-
     def __repr__(self) -> str:
         return f"OneOf({', '.join(str(space) for space in self.spaces)})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, OneOf) and self.spaces == other.spaces
-
-
-batch_differing_spaces.register(OneOf, differing_as_tuple)
 
 
 @create_empty_array.register(OneOf)

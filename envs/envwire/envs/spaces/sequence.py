@@ -14,11 +14,7 @@ from envwire.envs.spaces.batches.elements import (
     stack,
 )
 from envwire.envs.spaces.batches.jsonable import batch_from_json, batch_to_json, is_stackable
-from envwire.envs.spaces.batches.spaces import (
-    batch_differing_spaces,
-    batch_space,
-    differing_as_tuple,
-)
+from envwire.envs.spaces.batches.spaces import batch_space
 from envwire.envs.spaces.composite import CompositeSpace, Seed
 from envwire.envs.spaces.space import Space
 from envwire.envs.type_guards import is_array, is_integer, is_tuple
@@ -174,9 +170,6 @@ class Sequence(CompositeSpace[Any]):
             and self.stack == other.stack
             and self.feature_space == other.feature_space
         )
-
-
-batch_differing_spaces.register(Sequence, differing_as_tuple)
 
 
 @create_empty_array.register(Sequence)

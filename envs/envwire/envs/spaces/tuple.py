@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from envwire.envs.spaces.arguments import masks
-from envwire.envs.spaces.composite import CompositeSpace, Seed, check_spaces
+from envwire.envs.spaces.composite import Seed, SpacesInside, check_spaces
 from envwire.envs.spaces.space import Space
 from envwire.envs.type_guards import is_array, is_tuple, is_tuple_or_list
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-class Tuple(CompositeSpace[tuple[Any, ...]], Sequence[Space[Any]]):
+class Tuple(SpacesInside[tuple[Any, ...]], Sequence[Space[Any]]):
     """The tuples with an element of each of the spaces, in order.
 
     The space is itself a sequence of spaces.
@@ -41,11 +41,6 @@ class Tuple(CompositeSpace[tuple[Any, ...]], Sequence[Space[Any]]):
         """
         self.spaces = check_spaces("Tuple", spaces)
         super().__init__(None, None, seed)
-
-    @property
-    def is_np_flattenable(self) -> bool:
-        """Whether all the spaces are."""
-        return all(space.is_np_flattenable for space in self.spaces)
 
     def seed(self, seed: Seed | None = None) -> tuple[Any, ...]:
         """Seeds every space inside.
@@ -117,9 +112,6 @@ class Tuple(CompositeSpace[tuple[Any, ...]], Sequence[Space[Any]]):
     def __getitem__(self, index: slice) -> tuple[Space[Any], ...]: ...
     def __getitem__(self, index: int | slice) -> Space[Any] | tuple[Space[Any], ...]:
         return self.spaces[index]
-
-    def __len__(self) -> int:
-        return len(self.spaces)
 
     def __repr__(self) -> str:
         return f"Tuple({', '.join(str(space) for space in self.spaces)})"

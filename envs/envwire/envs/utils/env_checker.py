@@ -14,7 +14,7 @@ import numpy as np
 
 from envwire.envs import error, logger, spaces
 from envwire.envs.core import Env
-from envwire.envs.spaces.flat.spaces import parts_of
+from envwire.envs.spaces.composite import parts_of
 from envwire.envs.utils.data_equivalence import data_equivalence
 from envwire.envs.utils.passive_env_checker import (
     data_shares_objects,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from envwire.envs.spaces.batches.elements import iterate, stack
+from envwire.envs.spaces.composite import parts_of
 from envwire.envs.spaces.dict import Dict
 from envwire.envs.spaces.numeric import NumericSpace
 from envwire.envs.spaces.tuple import Tuple
@@ -46,10 +47,8 @@ def batch_from_json(space: Space[Any], batched: Space[Any], data: Any) -> Any:
 
 def is_stackable(space: Space[Any]) -> bool:
     """Returns whether the batched space takes batches of any size: its leaves are all arrays."""
-    if isinstance(space, Dict):
-        return all(is_stackable(part) for part in space.values())
-    if isinstance(space, Tuple):
-        return all(is_stackable(part) for part in space)
+    if isinstance(space, (Dict, Tuple)):
+        return all(is_stackable(part) for part in parts_of(space))
     return isinstance(space, NumericSpace)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from envwire.envs.error import CustomSpaceError
 from envwire.envs.spaces.box import Box
+from envwire.envs.spaces.composite import CompositeSpace
 from envwire.envs.spaces.dict import Dict
 from envwire.envs.spaces.discrete import Discrete
 from envwire.envs.spaces.multi_binary import MultiBinary
@@ -74,8 +75,9 @@ def _batch_without_rule(space: NumericSpace[Any], n: int = 1) -> NoReturn:
 
 
 @batch_space.register(Box)
+@batch_space.register(MultiBinary)
 @batch_space.register(MultiDiscrete)
-def _batch_arrays(space: Box | MultiDiscrete, n: int = 1) -> Box:
+def _batch_arrays(space: Box | MultiBinary | MultiDiscrete, n: int = 1) -> Box:
     low, high = (np.tile(bound, (n, *(1,) * bound.ndim)) for bound in _bounds(space))
     return Box(low, high, dtype=space.dtype, seed=deepcopy(space.np_random))
 
@@ -84,11 +86,6 @@ def _batch_arrays(space: Box | MultiDiscrete, n: int = 1) -> Box:
 def _batch_discrete(space: Discrete, n: int = 1) -> MultiDiscrete:
     nvec, start = np.full(n, space.n), np.full(n, space.start)
     return MultiDiscrete(nvec, space.dtype, deepcopy(space.np_random), start)
-
-
-@batch_space.register(MultiBinary)
-def _batch_multi_binary(space: MultiBinary, n: int = 1) -> Box:
-    return Box(0, 1, (n, *space.shape), space.dtype, deepcopy(space.np_random))
 
 
 @batch_space.register(Tuple)
@@ -102,10 +99,12 @@ def _batch_dict(space: Dict, n: int = 1) -> Dict:
     return Dict(parts, deepcopy(space.np_random), sort_keys=space.sort_keys)
 
 
-def _bounds(space: Box | MultiDiscrete) -> tuple[NDArray[Any], NDArray[Any]]:
+def _bounds(space: Box | MultiBinary | MultiDiscrete) -> tuple[NDArray[Any], NDArray[Any]]:
     """Returns the smallest and the largest value of each entry."""
     if isinstance(space, Box):
         return space.low, space.high
+    if isinstance(space, MultiBinary):
+        return np.zeros(space.shape, space.dtype), np.ones(space.shape, space.dtype)
     return space.start, space.start + (space.nvec - 1)
 
 
@@ -140,8 +139,9 @@ def batch_differing_spaces(spaces: Any) -> Space[Any]:
 
 
 @batch_differing_spaces.register(Box)
+@batch_differing_spaces.register(MultiBinary)
 @batch_differing_spaces.register(MultiDiscrete)
-def _differing_arrays(spaces: Sequence[Box | MultiDiscrete]) -> Box:
+def _differing_arrays(spaces: Sequence[Box | MultiBinary | MultiDiscrete]) -> Box:
     dtype = _same("dtypes", spaces, lambda space: space.dtype)
     _same("shapes", spaces, lambda space: space.shape)
     lows, highs = zip(*map(_bounds, spaces), strict=True)
@@ -155,12 +155,6 @@ def _differing_discrete(spaces: Sequence[Discrete]) -> MultiDiscrete:
         raise ValueError(f"No integer dtype holds the elements of all of {list(spaces)}.")
     nvec, start = [space.n for space in spaces], [space.start for space in spaces]
     return MultiDiscrete(nvec, dtype, _first_rng(spaces), start)
-
-
-@batch_differing_spaces.register(MultiBinary)
-def _differing_multi_binary(spaces: Sequence[MultiBinary]) -> Box:
-    shape = _same("shapes", spaces, lambda space: space.shape)
-    return Box(0, 1, (len(spaces), *shape), spaces[0].dtype, _first_rng(spaces))
 
 
 @batch_differing_spaces.register(Tuple)
@@ -178,7 +172,8 @@ def _differing_dict(spaces: Sequence[Dict]) -> Dict:
 
 
 @batch_differing_spaces.register(Text)
-def differing_as_tuple(spaces: Sequence[Space[Any]]) -> Tuple:
+@batch_differing_spaces.register(CompositeSpace)
+def _differing_as_tuple(spaces: Sequence[Space[Any]]) -> Tuple:
     """Batches spaces whose elements cannot be stacked: as a `Tuple` of copies."""
     return Tuple((deepcopy(space) for space in spaces), _first_rng(spaces))
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from envwire.envs.spaces.batches.elements import iterate, stack
 from envwire.envs.spaces.box import Box
+from envwire.envs.spaces.composite import parts_of
 from envwire.envs.spaces.dict import Dict
 from envwire.envs.spaces.discrete import Discrete
 from envwire.envs.spaces.flat.spaces import (
@@ -19,7 +20,6 @@ from envwire.envs.spaces.flat.spaces import (
     flatten_space,
     join,
     no_rule,
-    parts_of,
 )
 from envwire.envs.spaces.graph import Graph, GraphInstance
 from envwire.envs.spaces.multi_binary import MultiBinary
@@ -117,9 +117,8 @@ def _flatten_graph(space: Graph, x: GraphInstance) -> GraphInstance:
         return stack(flatten_space(part), (flatten(part, item) for item in iterate(batched, batch)))
 
     nodes = flatten_batch(space.node_space, space.batch_node_space, x.nodes)
-    if x.edges is None:
-        return GraphInstance(nodes, None, x.edge_links)
-    return GraphInstance(nodes, flatten_batch(*space.edge_spaces(), x.edges), x.edge_links)
+    edges = None if x.edges is None else flatten_batch(*space.edge_spaces(), x.edges)
+    return GraphInstance(nodes, edges, x.edge_links)
 
 
 @singledispatch
@@ -199,9 +198,8 @@ def _unflatten_graph(space: Graph, x: GraphInstance) -> GraphInstance:
         return stack(part, (unflatten(part, item) for item in items))
 
     nodes = unflatten_batch(space.node_space, x.nodes)
-    if x.edges is None:
-        return GraphInstance(nodes, None, x.edge_links)
-    return GraphInstance(nodes, unflatten_batch(space.edge_spaces()[0], x.edges), x.edge_links)
+    edges = None if x.edges is None else unflatten_batch(space.edge_spaces()[0], x.edges)
+    return GraphInstance(nodes, edges, x.edge_links)
 
 
 def _split(space: Tuple | Dict, x: Any, form: type[Any]) -> Any:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from envwire.envs.spaces.box import Box
+from envwire.envs.spaces.composite import parts_of
 from envwire.envs.spaces.dict import Dict
 from envwire.envs.spaces.discrete import Discrete
 from envwire.envs.spaces.graph import Graph
@@ -172,11 +173,6 @@ def _flatten_space_sequence(space: Sequence) -> Sequence:
 def _flatten_space_graph(space: Graph) -> Graph:
     edge_space = None if space.edge_space is None else flatten_space(space.edge_space)
     return Graph(flatten_space(space.node_space), edge_space)
-
-
-def parts_of(space: Tuple | Dict) -> Iterable[Space[Any]]:
-    """Returns the spaces inside, in order."""
-    return space.spaces.values() if isinstance(space, Dict) else space.spaces
 
 
 def join(arrays: Iterable[NDArray[Any]]) -> NDArray[Any]:
