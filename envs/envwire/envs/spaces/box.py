@@ -121,13 +121,11 @@ class Box(NumericSpace[NDArray[Any]]):
         if self.dtype.kind == "f":
             return draw.astype(self.dtype)
         draw = np.floor(draw)
-        if self.dtype.kind == "b":
-            return draw.astype(self.dtype)
-        info = np.iinfo(self.dtype)
+        least, greatest = bounds.limits(self.dtype)
         if self.dtype != np.int64:
-            return draw.clip(info.min, info.max).astype(self.dtype)
+            return draw.clip(least, greatest).astype(self.dtype)
         # float64 cannot hold the limits of int64: stay off them, then trim what rounding added.
-        return draw.clip(info.min + 2, info.max - 2).astype(np.int64).clip(self.low, self.high)
+        return draw.clip(least + 2, greatest - 2).astype(np.int64).clip(self.low, self.high)
 
     def contains(self, x: Any) -> bool:
         """Returns whether ``x`` has the shape, a dtype that casts safely, and keeps the bounds.

@@ -84,26 +84,23 @@ class Discrete(NumericSpace[np.integer[Any]]):
             ValueError, AssertionError: See `Space.sample`.
         """
         kind, weights = masks.choose(mask, probability)
+        offset: Any
         if weights is None:
-            return self._element(self.np_random.integers(self.n, dtype=self.dtype.type))
-        masks.check_array(kind, weights, (int(self.n),))
-        return self._sample_mask(weights) if kind == "mask" else self._sample_weighted(weights)
-
-    def _sample_mask(self, mask: MaskNDArray) -> np.integer[Any]:
-        masks.check_values(mask, (0, 1))
-        (allowed,) = np.nonzero(mask)
-        if allowed.size == 0:
-            return self.start
-        return self._element(self.dtype.type(self.np_random.choice(allowed)))
-
-    def _sample_weighted(self, probability: npt.NDArray[np.float64]) -> np.integer[Any]:
-        masks.check_distribution(probability)
-        offsets = np.arange(self.n, dtype=self.dtype)
-        return self._element(self.np_random.choice(offsets, p=probability))
-
-    def _element(self, offset: Any) -> np.integer[Any]:
+            offset = self.np_random.integers(self.n, dtype=self.dtype.type)
+        else:
+            offset = self.dtype.type(self._sample_weighted(kind, weights))
         element: np.integer[Any] = self.start + offset
         return element
+
+    def _sample_weighted(self, kind: masks.MaskKind, weights: Any) -> Any:
+        """Draws an integer, counted from the start."""
+        masks.check_array(kind, weights, (int(self.n),))
+        if kind == "probability":
+            masks.check_distribution(weights)
+            return self.np_random.choice(int(self.n), p=weights)
+        masks.check_values(weights, (0, 1))
+        (allowed,) = np.nonzero(weights)
+        return self.np_random.choice(allowed) if allowed.size else 0
 
     def contains(self, x: Any) -> bool:
         """Returns whether ``x`` is one of the integers.

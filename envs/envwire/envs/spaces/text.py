@@ -119,17 +119,14 @@ class Text(Space[str]):
         if chances is None:
             chances = np.ones(len(self._char_list)) / (len(self._char_list) or 1)
         if not np.any(chances):
-            return self._without_characters()
+            if self.min_length == 0:
+                return ""
+            raise ValueError(
+                "No character may be drawn, so only the empty string is possible; "
+                f"but the strings of {self} have at least {self.min_length} characters."
+            )
         drawn = self.np_random.choice(len(self._char_list), length, p=chances)
         return "".join(self._char_list[i] for i in cast("list[int]", drawn.tolist()))
-
-    def _without_characters(self) -> str:
-        if self.min_length == 0:
-            return ""
-        raise ValueError(
-            "No character may be drawn, so only the empty string is possible; "
-            f"but the strings of {self} have at least {self.min_length} characters."
-        )
 
     def _read_mask(self, kind: masks.MaskKind, mask: Any) -> tuple[int | None, Any]:
         """Returns the length, and the chance of each character."""

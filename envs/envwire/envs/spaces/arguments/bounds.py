@@ -134,20 +134,14 @@ def _check_bound_array(side: Side, bound: NDArray[Any], shape: Shape, dtype: np.
 def _check_range(side: Side, bound: Any, dtype: np.dtype[Any]) -> None:
     """Refuses what the dtype cannot hold, and NaN."""
     value: Any = np.asarray(bound).item()  # a Python number, which compares exactly
-    least, greatest = _reach(side, dtype)
+    least, greatest = limits(dtype)
+    if dtype.kind == "f":  # which also holds the infinity of the other side
+        least, greatest = (least, np.inf) if side is LOW else (-np.inf, greatest)
     if not least <= value <= greatest:
         raise ValueError(
             f"A Box's {side.name} must be in the range of {dtype}, {least} to {greatest}; "
             f"got {bound}."
         )
-
-
-def _reach(side: Side, dtype: np.dtype[Any]) -> tuple[float, float]:
-    """Returns the values that a bound may have, apart from the infinity that means no bound."""
-    least, greatest = limits(dtype)
-    if dtype.kind != "f":
-        return least, greatest
-    return (least, np.inf) if side is LOW else (-np.inf, greatest)
 
 
 def _stand_in(side: Side, dtype: np.dtype[Any]) -> float:
