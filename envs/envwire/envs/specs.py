@@ -6,7 +6,7 @@ when it is called.
 
 from __future__ import annotations
 
-from dataclasses import MISSING, asdict, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from envwire.envs.env_ids import parse_env_id
@@ -103,9 +103,7 @@ class EnvSpec:
         wrappers = tuple(
             _from_record(WrapperSpec, entry) for entry in record.pop("additional_wrappers", ())
         )
-        spec = _from_record(EnvSpec, record)
-        spec.additional_wrappers = wrappers
-        return spec
+        return replace(_from_record(EnvSpec, record), additional_wrappers=wrappers)
 
     def pprint(
         self,

@@ -50,7 +50,8 @@ def make(
         ValueError: A wrapper in the spec did not record its arguments.
     """
     spec = spec_of(id, "make", TypeError)
-    _refuse_removed(kwargs)
+    for name in _REMOVED.keys() & kwargs.keys():
+        raise TypeError(f"make no longer takes {name!r}: {_REMOVED[name]}")
     missing = f"{spec.id} has no entry_point; it can only be made with `make_vec`"
     creator = load_entry_point(spec.entry_point, missing)
     kwargs, render_wrapper = _plan_rendering(creator, deepcopy(spec.kwargs) | kwargs)
@@ -104,11 +105,6 @@ def apply_wrapper(
             "Inherit from envwire.envs.utils.RecordConstructorArgs and call its constructor"
         )
     return (resolve or load_env_creator)(wrapper.entry_point)(env=env, **wrapper.kwargs)
-
-
-def _refuse_removed(kwargs: dict[str, Any]) -> None:
-    for name in _REMOVED.keys() & kwargs.keys():
-        raise TypeError(f"make no longer takes {name!r}: {_REMOVED[name]}")
 
 
 def _plan_rendering(

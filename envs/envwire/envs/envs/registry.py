@@ -27,28 +27,20 @@ def find_highest_version(ns: str | None, name: str) -> int | None:
 
 
 def spec_of(env_id: str | EnvSpec, maker: str, refusal: type[Exception]) -> EnvSpec:
-    """Returns the spec that ``maker`` was given, or the one that `find_spec` finds for an id.
+    """Returns the spec that ``maker`` was given, or the one that it uses for an id.
+
+    An id without a version means the latest. An id ``"module:Name-v0"`` imports the module first.
 
     Raises:
         refusal: It is neither an id nor a spec.
+        error.UnregisteredEnv: No such namespace, name or version.
+        error.DeprecatedEnv: Only later versions are registered.
+        ModuleNotFoundError: The module in the id does not exist.
     """
     if isinstance(env_id, EnvSpec):
         return env_id
     if not isinstance(env_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise refusal(f"{maker} takes an id (str) or an EnvSpec, got {type(env_id)}")
-    return find_spec(env_id)
-
-
-def find_spec(env_id: str) -> EnvSpec:
-    """Returns the spec that `make` uses for ``env_id``.
-
-    An id without a version means the latest. An id ``"module:Name-v0"`` imports the module first.
-
-    Raises:
-        error.UnregisteredEnv: No such namespace, name or version.
-        error.DeprecatedEnv: Only later versions are registered.
-        ModuleNotFoundError: The module in the id does not exist.
-    """
     module, _, env_id = env_id.rpartition(":")
     if module:
         _import_registrations(module)

@@ -68,7 +68,7 @@ def check_environments_match(
         "truncation": skip_truncated,
     }
     envs = (env_a, env_b)
-    skip_render = skip_render or any(_shows_nothing(env) for env in envs)
+    skip_render = skip_render or any(env.unwrapped.render_mode in (None, "human") for env in envs)
     env_a.action_space.seed(seed)
     _require("action space", env_a.action_space == env_b.action_space, env_a, env_b, "")
     if not skip_obs:
@@ -83,10 +83,6 @@ def check_environments_match(
         if not skip_render:
             frame_a, frame_b = (np.asarray(env.render()) for env in envs)
             _require("render", np.all(frame_a == frame_b), "a", "b", when)
-
-
-def _shows_nothing(env: Env[Any, Any]) -> bool:
-    return env.unwrapped.render_mode in (None, "human")
 
 
 def _results(
