@@ -1,8 +1,7 @@
 """Public names of a package that are loaded when they are first used (PEP 562).
 
-A package lists its names in a table of modules for `lazy_names`, and as imports under
-``TYPE_CHECKING`` for type checkers; tests compare them. ``__all__`` comes from the table where that
-has no other names.
+A package lists its names in a table of modules, for `lazy_names` and ``__all__``, and as imports
+under ``TYPE_CHECKING`` for type checkers. Tests compare them.
 """
 
 from __future__ import annotations

@@ -11,70 +11,45 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-__all__ = [
-    "CapacityError",
-    "ConnectionStats",
-    "Credentials",
-    "InvalidRequestError",
-    "NotAllowedError",
-    "RemoteEnv",
-    "RemoteEnvError",
-    "RemoteError",
-    "RemoteVectorEnv",
-    "ReplayError",
-    "ReplayMismatchError",
-    "RequestTimeoutError",
-    "SavedState",
-    "ServerUnavailableError",
-    "SessionClosedError",
-    "SessionError",
-    "SessionLostError",
-    "StepTimeoutError",
-    "TlsError",
-    "Transport",
-    "UnauthenticatedError",
-    "__version__",
-]
-
 if TYPE_CHECKING:
-    from envwire.client._env.saving import SavedState
-    from envwire.client._session.stats import ConnectionStats
-    from envwire.client._transports.transport import Transport
-    from envwire.client._version import __version__
-    from envwire.client.credentials import Credentials
-    from envwire.client.env import RemoteEnv
-    from envwire.client.errors import (
-        CapacityError,
-        InvalidRequestError,
-        NotAllowedError,
-        RemoteEnvError,
-        RemoteError,
-        ReplayError,
-        ReplayMismatchError,
-        RequestTimeoutError,
-        ServerUnavailableError,
-        SessionClosedError,
-        SessionError,
-        SessionLostError,
-        StepTimeoutError,
-        TlsError,
-        UnauthenticatedError,
-    )
-    from envwire.client.vector import RemoteVectorEnv
+    from envwire.client._env.saving import SavedState as SavedState
+    from envwire.client._session.stats import ConnectionStats as ConnectionStats
+    from envwire.client._transports.transport import Transport as Transport
+    from envwire.client._version import __version__ as __version__
+    from envwire.client.credentials import Credentials as Credentials
+    from envwire.client.env import RemoteEnv as RemoteEnv
+    from envwire.client.errors import CapacityError as CapacityError
+    from envwire.client.errors import InvalidRequestError as InvalidRequestError
+    from envwire.client.errors import NotAllowedError as NotAllowedError
+    from envwire.client.errors import RemoteEnvError as RemoteEnvError
+    from envwire.client.errors import RemoteError as RemoteError
+    from envwire.client.errors import ReplayError as ReplayError
+    from envwire.client.errors import ReplayMismatchError as ReplayMismatchError
+    from envwire.client.errors import RequestTimeoutError as RequestTimeoutError
+    from envwire.client.errors import ServerUnavailableError as ServerUnavailableError
+    from envwire.client.errors import SessionClosedError as SessionClosedError
+    from envwire.client.errors import SessionError as SessionError
+    from envwire.client.errors import SessionLostError as SessionLostError
+    from envwire.client.errors import StepTimeoutError as StepTimeoutError
+    from envwire.client.errors import TlsError as TlsError
+    from envwire.client.errors import UnauthenticatedError as UnauthenticatedError
+    from envwire.client.vector import RemoteVectorEnv as RemoteVectorEnv
 else:
     from envwire.envs._lazy import lazy_names
 
-    __getattr__, __dir__ = lazy_names(
-        __name__,
-        {
-            "_env.saving": "SavedState",
-            "_session.stats": "ConnectionStats",
-            "_transports.transport": "Transport",
-            "_version": "__version__",
-            "credentials": "Credentials",
-            "env": "RemoteEnv",
-            "errors": " ".join(name for name in __all__ if name.endswith("Error")),
-            "vector": "RemoteVectorEnv",
-        },
-        submodules=("credentials", "env", "errors", "vector"),
-    )
+    _NAMES = {
+        "_env.saving": "SavedState",
+        "_session.stats": "ConnectionStats",
+        "_transports.transport": "Transport",
+        "_version": "__version__",
+        "credentials": "Credentials",
+        "env": "RemoteEnv",
+        "errors": "CapacityError InvalidRequestError NotAllowedError RemoteEnvError "
+        "RemoteError ReplayError ReplayMismatchError RequestTimeoutError "
+        "ServerUnavailableError SessionClosedError SessionError SessionLostError "
+        "StepTimeoutError TlsError UnauthenticatedError",
+        "vector": "RemoteVectorEnv",
+    }
+    __all__ = [name for names in _NAMES.values() for name in names.split()]
+    _MODULES = ("credentials", "env", "errors", "vector")
+    __getattr__, __dir__ = lazy_names(__name__, _NAMES, submodules=_MODULES)
