@@ -48,8 +48,9 @@ def rescale_box(
         raise TypeError(f"Expected a Box, got {type(box)}")
     low = _bound("new_min", new_min, box.low)
     high = _bound("new_max", new_max, box.high)
-    if not np.all(low <= high):
-        raise ValueError(f"Expected ordered bounds, got new_min, new_max = {low}, {high}")
+    for names, lower, upper in (("new_min, new_max", low, high), ("low, high", box.low, box.high)):
+        if not np.all(lower <= upper):
+            raise ValueError(f"Expected ordered bounds, got {names} = {lower}, {upper}")
     gradient, intercept = _line(box, low, high)
 
     def forward(value: Array) -> Array:

@@ -193,6 +193,14 @@ def test_bad_arguments_raise_the_same_class(env_id, wrapper, kwargs):
     assert raised[0] == raised[1]
 
 
+@pytest.mark.parametrize("gym", [envwire.envs, gymnasium])
+def test_a_box_whose_limits_were_assigned_in_the_wrong_order_is_refused(gym):
+    env = gym.make(PENDULUM, disable_env_checker=True)
+    env.action_space.low[:] = 3
+    with pytest.raises(ValueError, match="low"):
+        gym.wrappers.RescaleAction(env, min_action=-1, max_action=1)
+
+
 class Zoo:
     """The same env with awkward observations, of either library."""
 
