@@ -21,11 +21,12 @@ _MAX_LENGTH: Final = 4096
 _CHARACTERS: Final = string.printable
 
 
-def base_name(kind: type[Any], names: Container[str]) -> str | None:
-    """Returns the name of the nearest known base of a class; None if there is none."""
-    for base in kind.__mro__[1:]:
+def known_name(kind: type[Any], names: Container[str]) -> str | None:
+    """Returns the name of a known class, or of its nearest known base; None if there is none."""
+    for base in kind.__mro__:
         if base.__name__ in names and belongs_to_a_family(base):
-            _warn(kind, base.__name__)
+            if base is not kind:
+                _warn(kind, base.__name__)
             return base.__name__
     return None
 

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from envwire.codec.errors.codec_error import CodecError, located
-from envwire.codec.family import Family, belongs_to_a_family
-from envwire.codec.spaces.bases import base_name, encode_as_text
+from envwire.codec.family import Family
+from envwire.codec.spaces.bases import encode_as_text, known_name
 from envwire.codec.spaces.random_states import decode_random_state, encode_random_state
 from envwire.codec.values.containers import check_hashable
 from envwire.codec.values.encoding import decode_value
@@ -63,13 +63,19 @@ class SpaceEncoding:
         if earlier is not None:
             message.same_as = earlier
             return
-        row = self._row_of(space)
-        if row is None:
+        given: object = space  # of any class
+        kind = type(given)
+        name = known_name(kind, self._rows)
+        if name is None:
             if not encode_as_text(space, message.text):
-                message.ClearField("text")
-                raise self._unknown(space)
+                raise CodecError(
+                    f"a space of class {type_name(kind)}",
+                    f"one of {', '.join(self._rows)}",
+                    "Describe it with these, in a wrapper that shows such a space.",
+                )
             self._ended[id(space)] = len(self._ended)
             return
+        row = self._rows[name]
         part = getattr(message, row.field)
         part.SetInParent()
         self._depth = _deeper(self._depth)
@@ -85,21 +91,6 @@ class SpaceEncoding:
         self._ended[id(space)] = len(self._ended)
         if space._np_random is not None:
             located(".np_random", encode_random_state, space._np_random, message.np_random)
-
-    def _row_of(self, space: object) -> Row | None:
-        kind = type(space)
-        row = self._rows.get(kind.__name__)
-        if row is not None and belongs_to_a_family(kind):
-            return row
-        base = base_name(kind, self._rows)
-        return None if base is None else self._rows[base]
-
-    def _unknown(self, space: object) -> CodecError:
-        return CodecError(
-            f"a space of class {type_name(type(space))}",
-            f"one of {', '.join(self._rows)}",
-            "Describe it with these, in a wrapper that shows such a space.",
-        )
 
 
 class SpaceDecoding:
@@ -130,17 +121,18 @@ class SpaceDecoding:
         if field is None:
             raise CodecError("of no kind", "one field of `Space.kind` to be set")
         if field == "same_as":
-            return self._earlier(message.same_as)
+            number, built = message.same_as, self._built
+            if number >= len(built):
+                raise CodecError(f"the same as space {number}", f"one of the {len(built)} before")
+            return built[number][0]
         self._depth = _deeper(self._depth)
         space = self._rows[field].decode(getattr(message, field), self)
         self._depth -= 1
-        self._built.append((space, _generator(message)))
+        generator = None
+        if message.HasField("np_random"):
+            generator = located(".np_random", decode_random_state, message.np_random)
+        self._built.append((space, generator))
         return space
-
-    def _earlier(self, number: int) -> Any:
-        if number >= len(self._built):
-            raise CodecError(f"the same as space {number}", f"one of the {len(self._built)} before")
-        return self._built[number][0]
 
     def make(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Calls the constructor of a space of the family.
@@ -180,9 +172,3 @@ def _deeper(depth: int) -> int:
     if depth == _DEEPEST:
         raise CodecError("nested too deeply", f"at most {_DEEPEST} levels", "Flatten it.")
     return depth + 1
-
-
-def _generator(message: spaces_pb2.Space) -> np.random.Generator | None:
-    if not message.HasField("np_random"):
-        return None
-    return located(".np_random", decode_random_state, message.np_random)

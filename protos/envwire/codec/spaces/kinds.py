@@ -20,8 +20,10 @@ from envwire.codec.values.tensors import Array, data_type_of, dtype_of, encode_u
 from envwire.v1 import spaces_pb2
 
 
-def _encode_box(space: Any, message: spaces_pb2.BoxSpace, _: SpaceEncoding) -> None:
-    for name in ("low", "high", "bounded_below", "bounded_above"):
+def _encode_tensors(
+    space: Any, message: spaces_pb2.BoxSpace | spaces_pb2.MultiDiscreteSpace, _: SpaceEncoding
+) -> None:
+    for name in message.DESCRIPTOR.fields_by_name:  # the names of the space's attributes
         located(f".{name}", encode_uniform_tensor, getattr(space, name), getattr(message, name))
 
 
@@ -71,13 +73,6 @@ def _decode_multi_binary(message: spaces_pb2.MultiBinarySpace, decoding: SpaceDe
         raise CodecError(f"flat with the shape {shape}", "one axis")
     decoding.allowance.spend(math.prod(shape))
     return decoding.make("MultiBinary", shape[0] if message.flat else shape)
-
-
-def _encode_multi_discrete(
-    space: Any, message: spaces_pb2.MultiDiscreteSpace, _: SpaceEncoding
-) -> None:
-    located(".nvec", encode_uniform_tensor, space.nvec, message.nvec)
-    located(".start", encode_uniform_tensor, space.start, message.start)
 
 
 def _decode_multi_discrete(message: spaces_pb2.MultiDiscreteSpace, decoding: SpaceDecoding) -> Any:
@@ -176,10 +171,10 @@ def _check_like(step: str, array: Array, shape: tuple[int, ...], dtype: np.dtype
 
 
 ROWS: Final = (
-    Row("Box", "box", _encode_box, _decode_box),
+    Row("Box", "box", _encode_tensors, _decode_box),
     Row("Discrete", "discrete", _encode_discrete, _decode_discrete),
     Row("MultiBinary", "multi_binary", _encode_multi_binary, _decode_multi_binary),
-    Row("MultiDiscrete", "multi_discrete", _encode_multi_discrete, _decode_multi_discrete),
+    Row("MultiDiscrete", "multi_discrete", _encode_tensors, _decode_multi_discrete),
     Row("Text", "text", _encode_text, _decode_text),
     Row("Dict", "dict", _encode_dict, _decode_dict),
     Row("Tuple", "tuple", _encode_parts, partial(_decode_parts, "Tuple")),

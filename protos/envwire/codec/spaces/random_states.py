@@ -74,7 +74,7 @@ def _sample_state(name: str) -> _State:
     return cast("_State", _bit_generator(name)(0).state)
 
 
-def _check_alike(state: Any, sample: _State) -> None:
+def _check_alike(state: Any, sample: _State, positions: range | None = None) -> None:
     """Checks a received state against a real one: keys, types, shapes and positions.
 
     Raises:
@@ -82,14 +82,10 @@ def _check_alike(state: Any, sample: _State) -> None:
     """
     if _form(state) != _form(sample):
         raise CodecError(_form(state), _form(sample))
+    if positions is not None and state not in positions:
+        raise CodecError(f"{state}", f"a position in {positions}")
     for key, part in sample.items() if isinstance(sample, dict) else ():
-        located(key_step(key), _check_alike, state[key], part)
-        located(key_step(key), _check_position, state[key], _POSITIONS.get(key))
-
-
-def _check_position(position: Any, positions: range | None) -> None:
-    if positions is not None and position not in positions:
-        raise CodecError(f"{position}", f"a position in {positions}")
+        located(key_step(key), _check_alike, state[key], part, _POSITIONS.get(key))
 
 
 def _form(state: Any) -> str:

@@ -10,6 +10,9 @@ from envwire.codec.family import Family
 from envwire.codec.values.encoding import decode_mapping, decode_value, encode_mapping, encode_value
 from envwire.v1 import specs_pb2
 
+#: The fields that are true or false.
+_FLAGS = ("nondeterministic", "order_enforce", "disable_env_checker")
+
 
 def encode_env_spec(spec: Any, message: specs_pb2.EnvSpec) -> None:
     """Writes the specification of an environment of either family.
@@ -24,9 +27,8 @@ def encode_env_spec(spec: Any, message: specs_pb2.EnvSpec) -> None:
     try:
         message.id = spec.id
         message.entry_point = _location(spec.entry_point)
-        message.nondeterministic = bool(spec.nondeterministic)
-        message.order_enforce = bool(spec.order_enforce)
-        message.disable_env_checker = bool(spec.disable_env_checker)
+        for name in _FLAGS:
+            setattr(message, name, bool(getattr(spec, name)))
         message.vector_entry_point = _location(spec.vector_entry_point)
         if spec.max_episode_steps is not None:
             message.max_episode_steps = spec.max_episode_steps
@@ -61,10 +63,8 @@ def decode_env_spec(
             id=message.id,
             entry_point=entry_point,
             reward_threshold=_decode_threshold(message, family),
-            nondeterministic=message.nondeterministic,
             max_episode_steps=_decode_max_episode_steps(message),
-            order_enforce=message.order_enforce,
-            disable_env_checker=message.disable_env_checker,
+            **{name: getattr(message, name) for name in _FLAGS},
             kwargs=decode_mapping(message.kwargs, family, "spec.kwargs"),
             additional_wrappers=tuple(
                 _decode_wrapper_spec(wrapper, family) for wrapper in message.additional_wrappers
