@@ -111,10 +111,7 @@ def reason_of(status: status_pb2.ErrorStatus) -> Reason:
     info = _detail(status, status_pb2.ErrorInfo)
     if info is None or info.domain != DOMAIN:
         return Reason.INTERNAL
-    try:
-        return Reason(info.reason)
-    except ValueError:  # from a newer server
-        return Reason.INTERNAL
+    return Reason.__members__.get(info.reason, Reason.INTERNAL)  # a newer server has more
 
 
 def _error_info(error: FaultError) -> status_pb2.ErrorInfo:
@@ -137,7 +134,9 @@ def _fill(
     left = room.status - status.ByteSize() - _OVERHEAD * len(details)
     for detail in details:
         if isinstance(detail, status_pb2.RemoteException):
-            _cut_exception(detail, room)
+            detail.text = _head(detail.text, room.part)
+            if detail.args.ByteSize() > room.part:
+                detail.ClearField("args")
         if not isinstance(detail, status_pb2.DebugInfo):
             left -= detail.ByteSize()
     for detail in details:
@@ -164,12 +163,6 @@ def _cut_debug_info(info: status_pb2.DebugInfo, size: int) -> None:
     info.stack_entries[:] = lines
     used = sum(len(line.encode()) + _LINE_OVERHEAD for line in lines)
     info.detail = _tail(info.detail, size - used)
-
-
-def _cut_exception(exception: status_pb2.RemoteException, room: _Room) -> None:
-    exception.text = _head(exception.text, room.part)
-    if exception.args.ByteSize() > room.part:
-        exception.ClearField("args")
 
 
 def _remote_exception(info: RemoteExceptionInfo) -> status_pb2.RemoteException:

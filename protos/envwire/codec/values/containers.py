@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from envwire.codec.errors.codec_error import CodecError, key_step, located
@@ -67,22 +68,18 @@ def decode_elements(message: _Row, decoding: Decoding) -> list[Any]:
     return elements
 
 
-def encode_list(value: list[Any], message: values_pb2.Value, encoding: Encoding) -> None:
-    """Writes a list."""
-    message.list.SetInParent()
-    encode_elements(value, value, message.list, encoding)
-
-
-def encode_tuple(value: tuple[Any, ...], message: values_pb2.Value, encoding: Encoding) -> None:
-    """Writes a tuple; a named tuple loses its names."""
-    message.tuple.SetInParent()
-    encode_elements(value, value, message.tuple, encoding)
+def encode_row(
+    kind: str, value: Iterable[Any], message: values_pb2.Value, encoding: Encoding
+) -> None:
+    """Writes a list, a tuple or a set, in iteration order; a named tuple loses its names."""
+    row = getattr(message, kind)
+    row.SetInParent()
+    encode_elements(value, value, row, encoding)
 
 
 def encode_set(value: set[Any], message: values_pb2.Value, encoding: Encoding) -> None:
-    """Writes a set, in iteration order."""
-    message.set.SetInParent()
-    encode_elements(value, value, message.set, encoding)
+    """Writes a set, whose elements have to stay hashable."""
+    encode_row("set", value, message, encoding)
     kinds = {element.WhichOneof("kind") for element in message.set.values}
     if not kinds.isdisjoint(_UNHASHABLE):
         raise _not_a_key((kinds & _UNHASHABLE).pop())
@@ -209,8 +206,8 @@ def _not_a_key(kind: str | None) -> CodecError:
 
 
 ENCODERS: Final[dict[type | str, Encoder]] = {
-    list: encode_list,
-    tuple: encode_tuple,
+    list: partial(encode_row, "list"),
+    tuple: partial(encode_row, "tuple"),
     set: encode_set,
     dict: encode_dict,
 }

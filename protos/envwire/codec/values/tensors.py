@@ -158,11 +158,8 @@ def decode_tensor(
     data, axes = tensor.data, tensor.shape
     plain = _PLAIN.get(tensor.data_type)
     if plain is not None and not tensor.fill and _is_row(axes, plain.itemsize, len(data)):
-        row: Array = np.array(np.frombuffer(data, plain))
-        return row
-    dtype = _DTYPES.get(tensor.data_type)
-    if dtype is None:
-        dtype = _named_dtype(tensor)
+        return np.array(np.frombuffer(data, plain))
+    dtype = _DTYPES.get(tensor.data_type) or _named_dtype(tensor)
     shape = tuple(axes[:])
     if area is not None and tensor.HasField("attachment_offset"):
         return attached(shape, dtype, area, tensor.attachment_offset)
@@ -247,8 +244,7 @@ def _portable(array: Any, tensor: values_pb2.Tensor) -> tuple[Array, values_pb2.
         number, tensor.numpy_type = values_pb2.DATA_TYPE_NUMPY, wire.str
     else:
         number = data_type_of(array.dtype)
-    portable: Array = array.astype(wire, copy=False)
-    return portable, number
+    return array.astype(wire, copy=False), number
 
 
 def _named_dtype(tensor: values_pb2.Tensor) -> np.dtype[Any]:
