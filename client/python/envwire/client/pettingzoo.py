@@ -27,6 +27,10 @@ else:
     from pettingzoo import ParallelEnv as _ParallelBase
 
 
+#: The attributes of an `AECEnv` that each answer sets.
+_STATE = ("agents", "agent_selection", "rewards", "terminations", "truncations", "infos")
+
+
 class _Remote(RemoteEnv):
     """The remote environment inside `ParallelEnv` and `AECEnv`."""
 
@@ -138,8 +142,7 @@ class AECEnv(RemoteAgents, _AECBase):
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Starts an episode."""
-        observation, state = self._remote.reset(seed=seed, options=options)
-        self._take(observation, state)
+        self._take(*self._remote.reset(seed=seed, options=options))
 
     def step(self, action: Any) -> None:
         """Takes the turn of the selected agent; the action of a dead agent is None."""
@@ -158,13 +161,9 @@ class AECEnv(RemoteAgents, _AECBase):
 
     def _take(self, observation: Any, state: dict[str, Any]) -> None:
         self._observation = observation
-        self.agents = state["agents"]
-        self.agent_selection = state["agent_selection"]
-        self.rewards = state["rewards"]
         self._cumulative_rewards = state["cumulative_rewards"]
-        self.terminations = state["terminations"]
-        self.truncations = state["truncations"]
-        self.infos = state["infos"]
+        for name in _STATE:
+            setattr(self, name, state[name])
 
 
 __all__ = ["AECEnv", "ParallelEnv"]

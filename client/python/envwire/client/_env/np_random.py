@@ -41,7 +41,12 @@ class MirroredRandom:
         """Sets the generator to the state that an answer reports."""
         self.active = True
         if mirror.HasField("np_random"):
-            self._take(mirror.np_random)
+            state, known = mirror.np_random, self.generator
+            if known is not None and type(known.bit_generator).__name__ == state.bit_generator:
+                restore_random_state(state, known)
+            else:
+                self.generator = decode_random_state(state)
+            self._synchronised = self._state()
         if mirror.HasField("np_random_seed") and self.seed != -1:
             self.seed = decode_value(mirror.np_random_seed, self._family)
 
@@ -49,14 +54,6 @@ class MirroredRandom:
         """Takes the state that the generator has on the server, if it changed there since the last exchange."""
         if mirror.np_random != self._synchronised:
             self.absorb(mirror)
-
-    def _take(self, state: spaces_pb2.RandomState) -> None:
-        kind = type(self.generator.bit_generator).__name__ if self.generator is not None else ""
-        if self.generator is not None and kind == state.bit_generator:
-            restore_random_state(state, self.generator)
-        else:
-            self.generator = decode_random_state(state)
-        self._synchronised = self._state()
 
     def replace(self, generator: np.random.Generator) -> None:
         """Replaces the generator; the state of the new one is sent with the next call."""

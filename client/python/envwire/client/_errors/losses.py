@@ -46,10 +46,7 @@ def not_live(owner: object, pid: int | None = None) -> errors.SessionClosedError
         owner: The environment, or several.
         pid: Id of the other process that made its session; None if the session was closed or lost.
     """
-    if pid is None:
-        return errors.SessionClosedError(
-            f"{owner} is closed, or its session was lost; reset() makes it again"
-        )
-    return errors.SessionClosedError(
-        f"{owner} was made in process {pid}, before a fork; reset() makes one for this process"
-    )
+    text = "is closed, or its session was lost; reset() makes it again"
+    if pid is not None:
+        text = f"was made in process {pid}, before a fork; reset() makes one for this process"
+    return errors.SessionClosedError(f"{owner} {text}")

@@ -104,13 +104,10 @@ class UnaryTransport(GrpcTransport):
 
     def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
         super().__init__(target, wait, credentials)
-        self._sent: Any = None
-        self._expected = "", 0.0
         self._look_at = 0.0
 
     def _use(self, connection: Connection) -> None:
         super()._use(connection)
-        self._metadata = connection.metadata
         unary = connection.channel.unary_unary
         self._methods: dict[str, Any] = {kind: unary(path) for kind, path in _PATHS.items()}
 
@@ -122,7 +119,7 @@ class UnaryTransport(GrpcTransport):
             return made
         method = self._methods[kind]
         # A blocking call switches threads less often than `future` with `result`.
-        given = {"timeout": timeout, "metadata": self._metadata}
+        given = {"timeout": timeout, "metadata": self.connection.metadata}
         if (now := time.monotonic()) < self._look_at:
             return self._reply(lambda: (method(message, **given), None), kind, timeout)
         self._look_at = now + _NOTICES_SECONDS
@@ -130,15 +127,18 @@ class UnaryTransport(GrpcTransport):
 
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Starts a call (see `Transport.send`)."""
+        self._awaited = *self._begun(request, timeout, header), timeout
+
+    def _begun(self, request: bytes, timeout: float, header: bytes) -> tuple[str, Any]:
+        """Starts a call; returns the kind of its request, and the call."""
         kind, content = REQUESTS.unwrap(request)
-        method = self._methods[kind]
-        self._sent = method.future(header + content, timeout=timeout, metadata=self._metadata)
-        self._expected = kind, timeout
+        future, metadata = self._methods[kind].future, self.connection.metadata
+        return kind, future(header + content, timeout=timeout, metadata=metadata)
 
     def receive(self) -> Reply:
         """Waits for the reply of the call (see `Transport.receive`)."""
-        kind, timeout = self._expected
-        return self._reply(lambda: (self._sent.result(), self._sent), kind, timeout)
+        kind, sent, timeout = self._awaited
+        return self._reply(lambda: (sent.result(), sent), kind, timeout)
 
     def _reply(
         self, call: Callable[[], tuple[bytes, Any | None]], kind: str, timeout: float
@@ -158,10 +158,8 @@ class UnaryTransport(GrpcTransport):
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Renews a lease in the background (see `Transport.keep_alive`)."""
-        kind, content = REQUESTS.unwrap(request)
         # Keeps a reference to the call: gRPC cancels calls that are garbage-collected.
-        method, message = self._methods[kind], header + content
-        self._renewal = method.future(message, timeout=_RENEW_SECONDS, metadata=self._metadata)
+        self._renewal = self._begun(request, _RENEW_SECONDS, header)
 
     def interrupt(self) -> None:
         """Closes the channel, which is the only way to end a blocking call (see `Probeable.interrupt`)."""
