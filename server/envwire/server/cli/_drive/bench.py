@@ -83,9 +83,8 @@ def _show(env_id: str, timings: dict[str, Timing | Exception]) -> None:
     from envwire.server.cli._inspect.listing import print_whole
 
     table = Table(title=f"A step of {env_id}, in microseconds")
-    columns = ("steps/s", "p50", "p99", "env", "server", "wire", "client")
     table.add_column("transport", no_wrap=True)
-    for column in columns:
+    for column in ("steps/s", "p50", "p99", "env", "server", "wire", "client"):
         table.add_column(column, justify="right")
     console = Console()
     for name, timing in timings.items():

@@ -94,7 +94,5 @@ def _print(console: Console, results: list[tuple[float, int]]) -> None:
         table.add_row(str(number), f"{total:.2f}", str(steps))
     console.print(table)
     returns = np.array([total for total, _ in results])
-    mean, deviation = returns.mean(), returns.std()
-    console.print(
-        f"mean return {mean:.2f} ± {deviation:.2f} over {counted(len(returns), 'episode')}"
-    )
+    spread = f"{returns.mean():.2f} ± {returns.std():.2f}"
+    console.print(f"mean return {spread} over {counted(len(returns), 'episode')}")

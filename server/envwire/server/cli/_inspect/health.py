@@ -48,7 +48,6 @@ def health(
         stop("health", f"{unanswered(target, details)}; `envwire doctor {target}` finds out why")
     except OSError as error:
         stop("health", error)
-    status = health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
-    typer.echo(status)
+    typer.echo(health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status))
     if answer.status != health_pb2.HealthCheckResponse.SERVING:
         raise typer.Exit(1)

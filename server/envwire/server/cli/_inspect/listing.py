@@ -52,7 +52,9 @@ def print_json(listing: pb.ListEnvironmentsResponse, info: pb.GetServerInfoRespo
 def print_rows(listing: pb.ListEnvironmentsResponse, info: pb.GetServerInfoResponse) -> None:
     """Prints a table in a terminal, or tab-separated lines in a pipe."""
     rows = [[*map(_cell, _row(entry).values())] for entry in listing.environments]
-    print_table(_COLUMNS, rows, _summary(info))
+    used = f"{info.active_sessions} of {info.max_sessions} sessions in use"
+    draining = ", draining" if info.draining else ""
+    print_table(_COLUMNS, rows, f"envwire {info.version}: {used}{draining}")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], summary: str) -> None:
@@ -79,8 +81,3 @@ def print_whole(table: Table, console: Console) -> None:
     needed = console.measure(table, options=console.options.update(max_width=_MAX_WIDTH)).maximum
     console.width = max(console.width, needed)
     console.print(table)
-
-
-def _summary(info: pb.GetServerInfoResponse) -> str:
-    draining = ", draining" if info.draining else ""
-    return f"envwire {info.version}: {info.active_sessions} of {info.max_sessions} sessions in use{draining}"
