@@ -87,7 +87,12 @@ class EnvSpec:
         import json
 
         record = {key: value for key, value in asdict(self).items() if key not in _DERIVED}
-        _refuse_callables(record)
+        for key, value in record.items():
+            if callable(value):
+                raise ValueError(
+                    f"The spec of {self.id} cannot be written: its {key} is a function ({value}); "
+                    "register the environment with an entry point by name"
+                )
         return json.dumps(record)
 
     @staticmethod
@@ -144,30 +149,18 @@ class EnvSpec:
         return "[" + ",".join(map(line, self.additional_wrappers)) + "\n]"
 
 
-def _refuse_callables(record: dict[str, Any]) -> None:
-    for key, value in record.items():
-        if callable(value):
-            raise ValueError(
-                f"The spec of {record.get('id', record.get('name'))} cannot be written: its {key} "
-                f"is a function ({value}); register the environment with an entry point by name"
-            )
-
-
 def _from_record(kind: type[_Spec], record: Any) -> _Spec:
     try:
         return kind(**record)
     except Exception as exc:
+        article = "an" if kind is EnvSpec else "a"
         wanted = [item.name for item in fields(kind) if item.init]
         required = [item.name for item in fields(kind) if item.init and _is_required(item)]
         raise ValueError(
-            f"Cannot make {_article(kind)} from {record!r}: {exc}. "
+            f"Cannot make {article} {kind.__name__} from {record!r}: {exc}. "
             f"Its fields are {wanted}, of which {required} are required"
         ) from exc
 
 
 def _is_required(item: Any) -> bool:
     return item.default is MISSING and item.default_factory is MISSING
-
-
-def _article(kind: type) -> str:
-    return ("an " if kind.__name__[0] in "AEIOU" else "a ") + kind.__name__

@@ -56,7 +56,15 @@ def make(
     creator = load_entry_point(spec.entry_point, missing)
     kwargs, render_wrapper = _plan_rendering(creator, deepcopy(spec.kwargs) | kwargs)
     env = _construct(spec, creator, kwargs, render_wrapper)
-    _record(env, spec, kwargs)
+    # The bare environment's spec, which each wrapper extends for its own.
+    env.unwrapped.spec = replace(
+        spec,
+        max_episode_steps=None,
+        order_enforce=False,
+        disable_env_checker=True,
+        kwargs=kwargs,
+        additional_wrappers=(),
+    )
     remaining = _remaining_wrappers(env, spec)
     env = _add_standard_wrappers(env, spec, max_episode_steps, disable_env_checker)
     for wrapper in remaining:
@@ -157,18 +165,6 @@ def _construct(
             "an environment of another library needs an adapter"
         )
     return env
-
-
-def _record(env: Env, spec: EnvSpec, kwargs: dict[str, Any]) -> None:
-    """Sets the bare environment's spec, which each wrapper extends for its own."""
-    env.unwrapped.spec = replace(
-        spec,
-        max_episode_steps=None,
-        order_enforce=False,
-        disable_env_checker=True,
-        kwargs=kwargs,
-        additional_wrappers=(),
-    )
 
 
 def _remaining_wrappers(env: Env, spec: EnvSpec) -> tuple[WrapperSpec, ...]:

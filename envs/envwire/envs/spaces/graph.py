@@ -118,18 +118,17 @@ class Graph(CompositeSpace[GraphInstance]):
             num_edges = int(self.np_random.integers(most)) if most else 0
             edge_mask = None if edge_mask is None else (edge_mask,) * num_edges
         else:
-            self._check_num_edges(num_edges)
+            require(num_edges >= 0, f"num_edges must not be negative, got {num_edges}.")
+            if self.edge_space is None:
+                logger.warn(
+                    f"num_edges={num_edges} has no effect: the graphs of {self} have no edges."
+                )
         nodes = _sample_batch(self.node_space, num_nodes, kind, node_mask)
         if num_edges == 0 or self.edge_space is None:
             return GraphInstance(nodes, None, None)
         edges = _sample_batch(self.edge_space, num_edges, kind, edge_mask)
         links = self.np_random.integers(0, num_nodes, (num_edges, 2), np.int32)
         return GraphInstance(nodes, edges, links)
-
-    def _check_num_edges(self, num_edges: int) -> None:
-        require(num_edges >= 0, f"num_edges must not be negative, got {num_edges}.")
-        if self.edge_space is None:
-            logger.warn(f"num_edges={num_edges} has no effect: the graphs of {self} have no edges.")
 
     def contains(self, x: Any) -> bool:
         """Returns whether ``x`` is a `GraphInstance` of elements, with links between its nodes."""

@@ -91,8 +91,7 @@ class AcrobotEnv(Env["NDArray[np.float32]", "int | np.integer[Any]"]):
             raise AssertionError("Call reset before using step method.")
         torque = self.AVAIL_TORQUE[action]
         if self.torque_noise_max > 0:
-            noise = self.torque_noise_max
-            torque += self.np_random.uniform(-noise, noise)
+            torque += self.np_random.uniform(-self.torque_noise_max, self.torque_noise_max)
         state: list[float] = self.state.tolist()
         theta1, theta2, speed1, speed2 = rk4(lambda s: self._derivative(s, torque), state, self.dt)
         moved = np.array(
