@@ -20,10 +20,8 @@ from envwire.codec.values.tensors import Array, data_type_of, dtype_of, encode_u
 from envwire.v1 import spaces_pb2
 
 
-def _encode_tensors(
-    space: Any, message: spaces_pb2.BoxSpace | spaces_pb2.MultiDiscreteSpace, _: SpaceEncoding
-) -> None:
-    for name in message.DESCRIPTOR.fields_by_name:  # the names of the space's attributes
+def _encode_tensors(names: str, space: Any, message: Any, _: SpaceEncoding) -> None:
+    for name in names.split():
         located(f".{name}", encode_uniform_tensor, getattr(space, name), getattr(message, name))
 
 
@@ -171,10 +169,17 @@ def _check_like(step: str, array: Array, shape: tuple[int, ...], dtype: np.dtype
 
 
 ROWS: Final = (
-    Row("Box", "box", _encode_tensors, _decode_box),
+    Row(
+        "Box", "box", partial(_encode_tensors, "low high bounded_below bounded_above"), _decode_box
+    ),
     Row("Discrete", "discrete", _encode_discrete, _decode_discrete),
     Row("MultiBinary", "multi_binary", _encode_multi_binary, _decode_multi_binary),
-    Row("MultiDiscrete", "multi_discrete", _encode_tensors, _decode_multi_discrete),
+    Row(
+        "MultiDiscrete",
+        "multi_discrete",
+        partial(_encode_tensors, "nvec start"),
+        _decode_multi_discrete,
+    ),
     Row("Text", "text", _encode_text, _decode_text),
     Row("Dict", "dict", _encode_dict, _decode_dict),
     Row("Tuple", "tuple", _encode_parts, partial(_decode_parts, "Tuple")),

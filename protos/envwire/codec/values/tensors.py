@@ -159,7 +159,9 @@ def decode_tensor(
     plain = _PLAIN.get(tensor.data_type)
     if plain is not None and not tensor.fill and _is_row(axes, plain.itemsize, len(data)):
         return np.array(np.frombuffer(data, plain))
-    dtype = _DTYPES.get(tensor.data_type) or _named_dtype(tensor)
+    dtype = _DTYPES.get(tensor.data_type)
+    if dtype is None:
+        dtype = _named_dtype(tensor)
     shape = tuple(axes[:])
     if area is not None and tensor.HasField("attachment_offset"):
         return attached(shape, dtype, area, tensor.attachment_offset)
@@ -176,7 +178,9 @@ def byte_length(tensor: values_pb2.Tensor) -> int:
     Raises:
         CodecError: There is no such element type.
     """
-    dtype = _DTYPES.get(tensor.data_type) or _named_dtype(tensor)
+    dtype = _DTYPES.get(tensor.data_type)
+    if dtype is None:
+        dtype = _named_dtype(tensor)
     return math.prod(tensor.shape) * dtype.itemsize
 
 

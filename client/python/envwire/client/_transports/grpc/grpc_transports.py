@@ -104,6 +104,7 @@ class UnaryTransport(GrpcTransport):
 
     def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
         super().__init__(target, wait, credentials)
+        self._awaited: tuple[str, Any, float] = "", None, 0.0
         self._look_at = 0.0
 
     def _use(self, connection: Connection) -> None:
