@@ -104,6 +104,15 @@ def test_strangers_see_only_that_the_server_is_well(channel: grpc.Channel) -> No
     assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED
 
 
+def test_a_call_without_a_message_ends(channel: grpc.Channel, tokens: dict[str, str]) -> None:
+    """gRPC for asyncio forgets such a call of a unary handler; with tokens the server reads the message itself."""
+    method = channel.stream_unary("/envwire.v1.EnvironmentService/GetServerInfo")
+    metadata = (("authorization", f"Bearer {tokens['both']}"),)
+    with pytest.raises(grpc.RpcError) as raised:
+        method(iter(()), timeout=10, metadata=metadata)
+    assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_scopes(channel: grpc.Channel, tokens: dict[str, str], name: str) -> None:
     scopes = set(NAMES[name])

@@ -26,7 +26,7 @@ from envwire.server._front.grpc.edge import (
 )
 from envwire.server._front.grpc.health import Health
 from envwire.server._front.grpc.scoped import scoped_methods
-from envwire.server._front.grpc.service import SERVICE, Unary, method_handlers, read_message
+from envwire.server._front.grpc.service import SERVICE, method_handlers, read_message
 from envwire.server._front.grpc.tracing import tracing
 from envwire.server._front.grpc.watching import SERVICE as WATCHING
 from envwire.server._front.grpc.watching import watching_handlers
@@ -42,31 +42,22 @@ _ADMIN = admin_pb2.DESCRIPTOR.services_by_name["AdminService"].full_name
 _Serving = Callable[[Context], Exchange]
 
 
-def _unary(front: Front, serving: _Serving, kind: str) -> Unary:
-    """Returns the handler of a method, given its request's field in InteractRequest."""
-    access = front.access
-
-    async def call(_: Any, context: Context) -> bytes:
-        # An open server refuses nobody, so it reads first: the front then takes 15 us less of 300.
-        message = await read_message(context) if access.is_open else b""
-        try:
-            client = access.identify(peer_identity(context))
-        except FaultError as fault:
-            await turn_away(context, fault)
-        if not access.is_open:
-            message = await read_message(context)
-        exchanging = serving(context)(REQUESTS.wrap(kind, message), None, client)
-        del message  # gRPC keeps this frame for a while after an aborted call
-        reply = await exchanging
-        answer, response = RESPONSES.unwrap(reply)
-        notices = front.notices.trailing_metadata()
-        trailer = ((TRAILER, notices),) if notices else ()
-        if answer == "error":
-            await abort(context, status_pb2.ErrorStatus.FromString(response), trailer)
-        context.set_trailing_metadata(trailer)
-        return response
-
-    return call
+async def _unary(front: Front, serving: _Serving, kind: str, given: Any, context: Context) -> bytes:
+    try:
+        client = front.access.identify(peer_identity(context))
+    except FaultError as fault:
+        await turn_away(context, fault)
+    message = REQUESTS.wrap(kind, await read_message(given, context))
+    exchanging = serving(context)(message, None, client)
+    del given, message  # gRPC keeps this frame for a while after an aborted call
+    reply = await exchanging
+    answer, response = RESPONSES.unwrap(reply)
+    notices = front.notices.trailing_metadata()
+    trailer = ((TRAILER, notices),) if notices else ()
+    if answer == "error":
+        await abort(context, status_pb2.ErrorStatus.FromString(response), trailer)
+    context.set_trailing_metadata(trailer)
+    return response
 
 
 async def _interact(front: Front, serving: _Serving, _: Any, context: Context) -> None:
@@ -103,10 +94,12 @@ class GrpcServer:
         self._tracing = tracing(front.exchange, config)
         serving: _Serving = self._tracing.exchange if self._tracing else lambda _: front.exchange
         self._health = Health(front.access)
-        interact = partial(_interact, front, serving)
+        unary, interact = partial(_unary, front, serving), partial(_interact, front, serving)
         admin = scoped_methods(front.access, front.admin_service.answers, PROTOS)
         handlers = (
-            method_handlers(lambda _, kind: _unary(front, serving, kind), interact),
+            method_handlers(
+                lambda _, kind: partial(unary, kind), interact, refuses=not front.access.is_open
+            ),
             grpc.method_handlers_generic_handler(_ADMIN, admin),
             watching_handlers(front.observe_service, front.access),
             self._health.handlers(),

@@ -14,7 +14,7 @@ from envwire.v1 import environment_pb2 as pb
 _SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"]
 SERVICE = _SERVICE.full_name
 
-#: Handlers of a call. They read messages from the context, since the first argument is a stream (see below).
+#: Handlers of a call. The first argument of a unary one is for `read_message`; the other one reads from the context.
 Unary = Callable[[Any, Context], Awaitable[bytes]]
 Interact = Callable[[Any, Context], Awaitable[None]]
 
@@ -27,20 +27,22 @@ _FIELDS = {
 
 
 def method_handlers(
-    unary: Callable[[str, str], Unary], interact: Interact
+    unary: Callable[[str, str], Unary], interact: Interact, *, refuses: bool
 ) -> grpc.GenericRpcHandler:
     """Returns the gRPC handlers of the service; they take and return bytes.
 
     Args:
         unary: Returns the handler of a method, given its name and its request's field in InteractRequest.
         interact: Serves Interact.
+        refuses: Whether callers may be refused, before their messages are read and decompressed.
     """
-    # Unary methods are registered as streams of requests, which look the same on the wire: for a unary handler gRPC
-    # would read and decompress the message before a caller can be refused.
+    # For a unary handler gRPC reads the message first. A stream of requests looks the same on the wire and is read by
+    # the handler, which takes the front 20 to 35 us more of 370, and lets it end a call without a message.
+    register: Any = (
+        grpc.stream_unary_rpc_method_handler if refuses else grpc.unary_unary_rpc_method_handler
+    )
     handlers: dict[str, Any] = {
-        method.name: grpc.stream_unary_rpc_method_handler(
-            unary(method.name, _FIELDS[method.input_type.name])
-        )
+        method.name: register(unary(method.name, _FIELDS[method.input_type.name]))
         for method in _SERVICE.methods
         if not method.client_streaming
     }
@@ -48,8 +50,15 @@ def method_handlers(
     return grpc.method_handlers_generic_handler(SERVICE, handlers)
 
 
-async def read_message(context: Context) -> bytes:
-    """Returns the message of a unary call; ends a call without a message."""
+async def read_message(given: Any, context: Context) -> bytes:
+    """Returns the message of a unary call; ends a call without a message.
+
+    Args:
+        given: The first argument of the call's handler: the message, or an unread stream.
+        context: The call.
+    """
+    if isinstance(given, bytes):
+        return given
     message: Any = await context.read()
     if message is grpc.aio.EOF:
         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a call without a message")
