@@ -74,6 +74,12 @@ def test_garbage_bytes(channel: grpc.Channel) -> None:
         )
 
 
+def test_a_unary_call_without_a_message_ends(channel: grpc.Channel) -> None:
+    with pytest.raises(grpc.RpcError) as raised:
+        channel.stream_unary(PREFIX + "GetServerInfo")(iter(()), timeout=10)
+    assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
+
+
 def test_garbage_bytes_on_the_stream(channel: grpc.Channel) -> None:
     replies = channel.stream_stream(PREFIX + "Interact")(
         iter([b"\xff\xff", b"", b"\x5a\x00"]), timeout=10

@@ -73,16 +73,16 @@ class EnvironmentService:
     def handlers(self) -> grpc.GenericRpcHandler:
         """Returns the gRPC handlers."""
         return method_handlers(
-            lambda method, kind: partial(self._unary, method, kind), self._interact, refuses=True
+            lambda method, kind: partial(self._unary, method, kind), self._interact
         )
 
-    async def _unary(self, method: str, kind: str, given: Any, context: Context) -> bytes:
+    async def _unary(self, method: str, kind: str, _: Any, context: Context) -> bytes:
         try:
             client = self._access.identify(peer_identity(context))
             client.check(kind)
         except FaultError as fault:
             await turn_away(context, fault)
-        message = await read_message(given, context)
+        message = await read_message(context)
         try:
             answer = await self._answer(method, kind, message, context, client)
         except FaultError as fault:

@@ -14,7 +14,7 @@ from envwire.v1 import environment_pb2 as pb
 _SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"]
 SERVICE = _SERVICE.full_name
 
-#: Handlers of a call. The first argument of a unary one is for `read_message`; the other one reads from the context.
+#: Handlers of a call. They read its messages from the context; the first argument is an unread stream of them.
 Unary = Callable[[Any, Context], Awaitable[bytes]]
 Interact = Callable[[Any, Context], Awaitable[None]]
 
@@ -27,22 +27,20 @@ _FIELDS = {
 
 
 def method_handlers(
-    unary: Callable[[str, str], Unary], interact: Interact, *, refuses: bool
+    unary: Callable[[str, str], Unary], interact: Interact
 ) -> grpc.GenericRpcHandler:
     """Returns the gRPC handlers of the service; they take and return bytes.
 
     Args:
         unary: Returns the handler of a method, given its name and its request's field in InteractRequest.
         interact: Serves Interact.
-        refuses: Whether callers may be refused, before their messages are read and decompressed.
     """
-    # For a unary handler gRPC reads the message first. A stream of requests looks the same on the wire and is read by
-    # the handler, which takes the front 20 to 35 us more of 370, and lets it end a call without a message.
-    register: Any = (
-        grpc.stream_unary_rpc_method_handler if refuses else grpc.unary_unary_rpc_method_handler
-    )
+    # Unary methods are registered as streams of requests, which look the same on the wire. For a unary handler gRPC
+    # would read and decompress the message before its caller can be refused, and never end a call without a message.
     handlers: dict[str, Any] = {
-        method.name: register(unary(method.name, _FIELDS[method.input_type.name]))
+        method.name: grpc.stream_unary_rpc_method_handler(
+            unary(method.name, _FIELDS[method.input_type.name])
+        )
         for method in _SERVICE.methods
         if not method.client_streaming
     }
@@ -50,15 +48,8 @@ def method_handlers(
     return grpc.method_handlers_generic_handler(SERVICE, handlers)
 
 
-async def read_message(given: Any, context: Context) -> bytes:
-    """Returns the message of a unary call; ends a call without a message.
-
-    Args:
-        given: The first argument of the call's handler: the message, or an unread stream.
-        context: The call.
-    """
-    if isinstance(given, bytes):
-        return given
+async def read_message(context: Context) -> bytes:
+    """Returns the message of a unary call; ends a call without a message."""
     message: Any = await context.read()
     if message is grpc.aio.EOF:
         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a call without a message")
