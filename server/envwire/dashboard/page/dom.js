@@ -20,6 +20,10 @@ export function replace(parent, ...children) {
 const whole = new Intl.NumberFormat("en")
 
 export const count = (number) => whole.format(Math.round(number))
+
+// A number with its noun: 1 server, 2 servers.
+export const counted = (number, noun) => `${count(number)} ${noun}${Math.round(number) === 1 ? "" : "s"}`
+
 export const percent = (part) => `${Math.round(part * 100)} %`
 
 export function duration(seconds) {

@@ -1,6 +1,6 @@
 // The farm: a heat map of its servers, steps a second, and where the time goes.
 
-import { chart, count, el, History, legend, percent, replace, shareBar } from "./dom.js"
+import { chart, count, counted, el, History, legend, percent, replace, shareBar } from "./dom.js"
 
 const DENSE = 60
 const rates = new History()
@@ -20,7 +20,7 @@ function contents(farm) {
       el("p", { class: "verdict" }, farm.verdict),
       shareBar(farm.shares),
       legend(farm.shares)),
-    el("h2", {}, `${count(farm.rate)} steps a second`),
+    el("h2", {}, `${counted(farm.rate, "step")} a second`),
     el("div", { class: "panel" }, chart(rates.values, "Steps a second in the last five minutes")),
     el("h2", {}, summary(servers, farm.waiting)),
     el("div", { class: servers.length > DENSE ? "map dense" : "map", "data-list": true }, servers.map(server)),
@@ -31,8 +31,8 @@ function contents(farm) {
 function summary(servers, waiting) {
   const active = servers.reduce((sum, each) => sum + each.active, 0)
   const slots = servers.reduce((sum, each) => sum + each.slots, 0)
-  const queue = waiting ? `, ${count(waiting)} Makes wait` : ""
-  return `${count(servers.length)} servers: ${count(active)} of ${count(slots)} sessions in use${queue}`
+  const queue = waiting ? `, ${counted(waiting, "waiting Make")}` : ""
+  return `${counted(servers.length, "server")}: ${count(active)} of ${count(slots)} sessions in use${queue}`
 }
 
 function server(each) {
@@ -54,7 +54,7 @@ function alarms(servers) {
   const versions = new Set(servers.map((each) => each.version).filter(Boolean))
   const gone = servers.filter((each) => ["dead", "suspect", "unreachable"].includes(each.state)).length
   const told = []
-  if (gone) told.push(`${count(gone)} servers do not answer.`)
+  if (gone) told.push(`${counted(gone, "server")} ${gone === 1 ? "does" : "do"} not answer.`)
   if (versions.size > 1) told.push(`The servers have different versions: ${[...versions].sort().join(", ")}.`)
   else if (versions.size) told.push(`Version ${[...versions][0]}.`)
   return told.join(" ")

@@ -1,7 +1,7 @@
 // Routes, keys, and the stream that tells of the farm on every view.
 
 import { follow, takeKey } from "./api.js"
-import { count } from "./dom.js"
+import { count, counted } from "./dom.js"
 import { farmView, note } from "./farm.js"
 import { sessionView } from "./session.js"
 import { sessionsView } from "./sessions.js"
@@ -30,7 +30,7 @@ function takeFarm(told) {
   note(told)
   const active = told.servers.reduce((sum, each) => sum + each.active, 0)
   document.getElementById("totals").textContent =
-    `${count(told.servers.length)} servers · ${count(active)} sessions · ${count(told.rate)} steps/s`
+    `${counted(told.servers.length, "server")} · ${counted(active, "session")} · ${count(told.rate)} steps/s`
   shown.farm?.(told)
 }
 

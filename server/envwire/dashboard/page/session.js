@@ -1,7 +1,7 @@
 // One session: what it does, or how it ended: events, exit status, last output, last picture.
 
 import { follow, get, post } from "./api.js"
-import { bars, chart, count, duration, el, History, legend, number, replace, shareBar } from "./dom.js"
+import { bars, chart, count, counted, duration, el, History, legend, number, replace, shareBar } from "./dom.js"
 
 export function sessionView(view, parameters) {
   const place = { server: parameters.get("server"), id: parameters.get("id") }
@@ -78,14 +78,14 @@ function facts(row, session) {
     age: duration(row.age), steps: count(row.steps), "steps a second": count(row.rate),
   }
   if (session.exit_status != null) known["exit status"] = session.exit_status
-  Object.assign(known, counted(session.counters))
+  Object.assign(known, recoveries(session.counters))
   return el("div", { class: "panel" },
     el("dl", {}, Object.entries(known).map(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))])),
     el("h2", {}, "Where its time goes"), shareBar(row), legend(row))
 }
 
 // What the session counted, where there is something to tell.
-function counted(counters) {
+function recoveries(counters) {
   if (!counters) return {}
   const { epoch, loss, repeated, replayed } = counters
   return {
@@ -99,10 +99,10 @@ function episodes(session) {
   if (session.refused) return null
   const { episodes: ended, mean_return: mean, mean_length: length } = session.counters
   if (!ended) return [el("h2", {}, "Episodes"), el("p", { class: "soft" }, "None has ended so far.")]
-  const told = `${count(ended)} episodes, mean return ${mean == null ? "unknown" : number(mean)}, `
+  const told = `${counted(ended, "episode")}, mean return ${mean == null ? "unknown" : number(mean)}, `
     + `mean length ${number(length)}`
   const each = session.episodes.map(({ total, length: steps }) =>
-    ({ value: total, title: `return ${number(total)}, ${count(steps)} steps` }))
+    ({ value: total, title: `return ${number(total)}, ${counted(steps, "step")}` }))
   return [
     el("h2", {}, "Episodes"),
     el("div", { class: "panel" },
