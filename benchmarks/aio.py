@@ -1,8 +1,8 @@
-"""What a step costs in an event loop, beside blocking clients: ratios of cases that take turns.
+"""Compares asyncio clients with blocking ones, by ratios of cases that take turns on one server.
 
-One environment: an asyncio client's step over that of a blocking one, by transport. Many: the steps a second of
-environments in one event loop over those of blocking clients in threads. Trust the ratios, not the times: all cases run
-against one server, and noise of the machine falls on all alike.
+With one environment, the ratio is the time of an asyncio client's step over a blocking client's, by transport. With many,
+it is the steps per second of environments in one event loop over those of blocking clients in threads. The cases take
+turns, so that the machine's noise affects both sides of a ratio alike.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from envwire.client import RemoteEnv, aio
 from envwire.server import Server
 
 ENV_ID = "CartPole-v1"
-#: Steps of each environment in a measurement of many, which takes some tenths of a second.
+#: Steps of each environment in a measurement of many, chosen so that it takes some tenths of a second.
 STEPS = {"direct": 400, "stream": 40}
 
 
 def _ratios(rounds: int, ours: Callable[[], float], theirs: Callable[[], float]) -> list[float]:
-    """Returns the ratio of two measurements, one for each round; they take turns in going first."""
+    """Returns one ratio of two measurements per round; which of the two runs first alternates."""
     ratios: list[float] = []
     for turn in range(rounds + 1):
         if turn % 2:
@@ -76,7 +76,7 @@ def one(loop: asyncio.AbstractEventLoop, target: str, transport: str, rounds: in
 def many(
     loop: asyncio.AbstractEventLoop, target: str, transport: str, rounds: int, count: int
 ) -> list[float]:
-    """Returns the steps a second of `count` environments in one loop over those of 4 blocking clients in threads."""
+    """Returns the steps per second of `count` environments in one loop over those of 4 blocking clients in threads."""
     steps = STEPS[transport]
 
     async def make() -> list[Any]:
@@ -112,16 +112,20 @@ def many(
 
 
 def main() -> None:
-    """Measures and prints."""
+    """Runs the measurements and prints the ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--count", type=int, default=100, help="environments in one loop")
-    parser.add_argument("--pack", type=int, default=20, help="sessions in a process of the server")
+    parser.add_argument(
+        "--pack",
+        type=int,
+        help="sessions per process of the server; by default one process holds all, as docs/aio.md recommends",
+    )
     arguments = parser.parse_args()
     loop = asyncio.new_event_loop()
-    with Server(
-        [ENV_ID], max_sessions=arguments.count + 10, sessions_per_process=arguments.pack
-    ) as server:
+    sessions = arguments.count + 10
+    pack = arguments.pack or sessions
+    with Server([ENV_ID], max_sessions=sessions, sessions_per_process=pack) as server:
         for transport in ("direct", "stream"):
             ratios = one(loop, server.target, transport, arguments.rounds)
             _show(f"{transport}, one environment, time of a step, asyncio over blocking", ratios)
