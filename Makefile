@@ -1,4 +1,4 @@
-# Every verb makes the virtual environment that it needs; `make help` lists them.
+# Each target creates the virtual environment that it needs; `make help` lists the targets.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -19,18 +19,18 @@ MAKES ?= 5000
 STEP_SECONDS ?= 150
 LABELS = --build-arg VERSION=$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) --build-arg REVISION=$(shell git rev-parse HEAD)
 LANGUAGE_TESTS ?= long or not long
-# Files of tests that run side by side: `make test AT_ONCE=2` takes 20 min in place of 30 on 2 cores. One after another by
-# default, since some tests of deadlines need the processor in time.
+# Number of test files that run in parallel: `make test AT_ONCE=2` takes 20 min instead of 30 on 2 cores. Serial by
+# default, because some tests of deadlines fail when the processor is busy.
 AT_ONCE ?= 0
 
 .DEFAULT_GOAL := help
-# Every verb is one: none is named after a file.
+# All targets that are not files.
 .PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-# One stamp for each set of packages: an install runs again when pyproject.toml changed.
+# A stamp file for each set of packages: an install runs again when pyproject.toml changes.
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
@@ -46,7 +46,7 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 demo: $(VENV)/.runtime ## Train an agent on a remote CartPole and film it.
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/.dev ## Run the tests (AT_ONCE=2: two files of them at a time).
+test: $(VENV)/.dev ## Run the tests (AT_ONCE=2: two test files in parallel).
 	$(BIN)/python -m pytest --numprocesses $(AT_ONCE) --dist loadfile
 
 test-lowest: ## Run the tests with the oldest supported versions (PYTHON=python3.10 make test-lowest).
@@ -69,13 +69,13 @@ $(GROUPS)/.ready:
 	$(GROUPS)/protobuf5/bin/pip install --quiet numpy==1.26.4 protobuf==5.29.5
 	@touch $@
 
-test-groups: $(VENV)/.dev $(GROUPS)/.ready ## Serve groups with interpreters whose packages conflict with ours (Python 3.10 to 3.12; installs them).
+test-groups: $(VENV)/.dev $(GROUPS)/.ready ## Serve groups whose interpreters have conflicting packages (Python 3.10 to 3.12; installs them).
 	$(BIN)/python -m pytest -m long tests/groups
 
-test-guests: $(GUESTS)/.ready ## Compare real environments of six families with local ones (installs simulators).
+test-guests: $(GUESTS)/.ready ## Compare remote environments of six families with local ones (installs simulators).
 	$(GUESTS)/bin/python -m pytest tests/guests
 
-test-agents: $(VENV)/.dev ## Train PPO, DQN and SAC here and remotely: identical weights (installs torch).
+test-agents: $(VENV)/.dev ## Train PPO, DQN and SAC locally and remotely: the weights must be identical (installs torch).
 	examples/install_sb3.sh $(BIN)/pip
 	$(BIN)/python -m pytest tests/agents
 
@@ -93,10 +93,10 @@ $(PACKAGE)/.ready:
 	$(PACKAGE)/bin/pip install --quiet build pytest pytest-timeout
 	@touch $@
 
-test-package: $(PACKAGE)/.ready ## Build the sdist and the wheel, and use them outside the checkout: client alone, and server.
+test-package: $(PACKAGE)/.ready ## Build the sdist and the wheel, and test them outside the checkout: client only, and server.
 	$(PACKAGE)/bin/python -m pytest --confcutdir=tests/package tests/package
 
-test-newcomer: ## Do as the README says, in a fresh copy: a trained agent, a recorded data set, a film (installs torch).
+test-newcomer: ## Run the README's commands in a fresh copy: train an agent, record a dataset, film it (installs torch).
 	$(PYTHON) tests/newcomer/run.py
 
 $(OPENENV)/.ready: pyproject.toml
@@ -127,7 +127,7 @@ $(TYPESCRIPT)/node_modules/.ready: $(TYPESCRIPT)/package-lock.json
 protos-typescript: $(TYPESCRIPT)/node_modules/.ready ## Regenerate the TypeScript code of the protos.
 	npm run --prefix $(TYPESCRIPT) generate
 
-test-typescript: $(VENV)/.dev protos-typescript ## Check the TypeScript library: generated code, style, types, tests here and beside Python (installs npm packages).
+test-typescript: $(VENV)/.dev protos-typescript ## Check the TypeScript library: generated code, style, types, its own tests and tests with Python (installs npm packages).
 	git diff --exit-code -- $(TYPESCRIPT)/src/gen
 	npm run --prefix $(TYPESCRIPT) lint
 	npm test --prefix $(TYPESCRIPT)
@@ -140,15 +140,15 @@ build-cpp:
 	cmake -S $(CPP) -B $(CPP)/build -G Ninja
 	cmake --build $(CPP)/build
 
-test-cpp: $(VENV)/.dev build-cpp ## Check the C++ library: format, tests here and beside Python (installs gRPC and tools on Debian).
+test-cpp: $(VENV)/.dev build-cpp ## Check the C++ library: format, its own tests and tests with Python (installs gRPC and tools on Debian).
 	git ls-files '$(CPP)/*.cc' '$(CPP)/*.h' '$(CPP)/*.hpp' | xargs clang-format --dry-run --Werror
 	ctest --test-dir $(CPP)/build --output-on-failure
 	$(BIN)/python -m pytest -m '$(LANGUAGE_TESTS)' tests/languages -k "cpp or c_header"
 
-lint-cpp: build-cpp ## Read the C++ library with clang-tidy (minutes).
+lint-cpp: build-cpp ## Check the C++ library with clang-tidy (takes minutes).
 	git ls-files '$(CPP)/src/*.cc' '$(CPP)/examples/*.cc' '$(CPP)/benchmarks/*.cc' | xargs -n 3 -P 2 clang-tidy -quiet -p $(CPP)/build
 
-test-faults: $(VENV)/.dev ## Break processes, networks and disks, then soak: FAULTS random kills and cuts (root for networks).
+test-faults: $(VENV)/.dev ## Inject faults into processes, networks and disks, then soak: FAULTS random kills and cuts (networks need root).
 	$(BIN)/python -m pytest -m 'long or not long' tests/faults
 	for transport in unary stream direct-tcp direct-unix; do \
 		$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 4 + 1)) --transport $$transport || exit; \
@@ -161,21 +161,21 @@ test-faults: $(VENV)/.dev ## Break processes, networks and disks, then soak: FAU
 		$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 10 + 1)) --transport $$transport --public || exit; \
 	done
 
-test-adversary: $(VENV)/.dev ## Attack servers from outside, in full: lists, memory, processes, neighbours.
+test-adversary: $(VENV)/.dev ## Attack servers from outside, including long attacks: lists, memory, processes, other clients.
 	$(BIN)/python -m pytest -m 'long or not long' tests/adversary
 
 test-conformance: $(VENV)/.dev ## Check the Python server against every sentence of the protocol, and servers with seeded defects.
 	$(BIN)/python -m pytest -m 'long or not long' tests/conformance
 
-support: $(VENV)/.dev $(TYPESCRIPT)/node_modules/.ready build-cpp ## Measure the libraries with the conformance suites, and write docs/support.md.
+support: $(VENV)/.dev $(TYPESCRIPT)/node_modules/.ready build-cpp ## Run the conformance suites on all libraries, and write docs/support.md.
 	npm run --prefix $(TYPESCRIPT) pretest
 	$(BIN)/python -m tests.conformance.support
 
-endurance: $(VENV)/.dev ## Make and close MAKES environments, then step for STEP_SECONDS, with a process each and packed: nothing may grow.
+endurance: $(VENV)/.dev ## Make and close MAKES environments, then step for STEP_SECONDS, with one and with eight per process: nothing may grow.
 	$(BIN)/python -m tests.adversary.endurance --makes $(MAKES) --seconds $(STEP_SECONDS)
 	$(BIN)/python -m tests.adversary.endurance --makes $(MAKES) --seconds $(STEP_SECONDS) --packed
 
-farm-test: $(VENV)/.dev ## Kill, stop and restart servers and gateways of a farm, as processes; farm-test-containers does it with containers.
+farm-test: $(VENV)/.dev ## Kill, stop and restart servers and gateways of a farm, as processes (farm-test-containers: as containers).
 	$(BIN)/python -m pytest -m 'long or not long' tests/farm
 
 PAGE := tests/page
@@ -185,7 +185,7 @@ $(PAGE)/node_modules/.ready: $(PAGE)/package-lock.json
 	npm ci --no-audit --no-fund --prefix $(PAGE)
 	@touch $@
 
-test-page: $(VENV)/.dev $(PAGE)/node_modules/.ready ## Drive the live page in Chromium (installs it on Debian); PICTURES=docs/images takes its pictures.
+test-page: $(VENV)/.dev $(PAGE)/node_modules/.ready ## Drive the live page in Chromium (installs it on Debian); PICTURES=docs/images saves screenshots there.
 	$(BIN)/python -m pytest -m 'long or not long' -rP $(PAGE)
 
 farm-test-containers: $(VENV)/.dev ## Train through containers that are killed, paused and stopped; one DNS name for many (needs `make image`).
@@ -213,7 +213,7 @@ test-kubernetes: $(VENV)/.dev ## Validate the Kubernetes manifests (installs kub
 	$(BIN)/pip install --quiet 'kubernetes-validate>=1.30'
 	$(BIN)/kubernetes-validate --strict $(filter-out %/kustomization.yaml,$(wildcard docker/kubernetes/*.yaml))
 
-fuzz: $(VENV)/.dev ## Throw nonsense at whatever reads a peer's bytes, for FUZZ_SECONDS.
+fuzz: $(VENV)/.dev ## Send random input to all code that reads a peer's bytes, for FUZZ_SECONDS.
 	$(BIN)/python -W ignore -m tests.fuzz.fuzz --seconds $(FUZZ_SECONDS)
 	if $(BIN)/pip install --quiet atheris; then \
 		$(BIN)/python -W ignore -m tests.fuzz.guided --seconds $(FUZZ_SECONDS); \
@@ -243,26 +243,26 @@ check-protos: protos ## Regenerate and fail on a difference.
 	git diff --exit-code -- protos
 	@test -z "$$(git status --porcelain -- protos)"
 
-vectors: $(VENV)/.dev ## Write the golden vectors of protos/vectors anew.
+vectors: $(VENV)/.dev ## Regenerate the golden vectors of protos/vectors.
 	$(BIN)/python -m tests.vectors
 
-released-protos: $(VENV)/.dev ## Take protos, vectors and recorded sessions as released: from now on lint and tests refuse what breaks them.
+released-protos: $(VENV)/.dev ## Freeze protos, vectors and recorded sessions as released: lint and tests then refuse incompatible changes.
 	cd protos && ../$(BIN)/buf build --as-file-descriptor-set --exclude-source-info --output released.binpb
 	$(BIN)/python -m tests.compatibility
 
-bench: $(VENV)/.dev ## Measure a step: local, in process, unary, stream, beside bare gRPC.
+bench: $(VENV)/.dev ## Measure a step: local, in process, unary and stream, compared with bare gRPC.
 	$(BIN)/python benchmarks/step.py
 
-bench-startup: $(VENV)/.dev ## Measure imports, the command line, and a server's way to its readiness.
+bench-startup: $(VENV)/.dev ## Measure imports, the command line, and how long a server takes until it is ready.
 	$(BIN)/python benchmarks/startup.py
 
-bench-warm: $(VENV)/.dev ## Measure a Make that takes an environment made ahead, and one that does not.
+bench-warm: $(VENV)/.dev ## Measure a Make with and without an environment made ahead.
 	$(BIN)/python -m benchmarks.warm
 
 bench-codec: $(VENV)/.dev ## Measure each layer of the codec: steps with it and without it.
 	$(BIN)/python benchmarks/codec_layers.py
 
-bench-peers: $(VENV)/.dev ## Measure beside raw TCP, grpcio, four rivals and vector envs (installs them; ARGS=--quick).
+bench-peers: $(VENV)/.dev ## Compare with raw TCP, grpcio, other projects and vector environments (installs them; ARGS=--quick).
 	benchmarks/peers/install.sh $(PYTHON)
 	$(BIN)/python -m benchmarks.peers --json out/peers.json --plot out/peers.svg $(ARGS)
 
@@ -293,7 +293,7 @@ $(TORCH)/.ready: pyproject.toml examples/install_sb3.sh
 		'ray[rllib]>=2.60' tyro tensorboard
 	@touch $@
 
-example-atari: $(TORCH)/.ready ## PPO of stable-baselines3 on a remote Breakout (this and the next five share 6 GB with torch).
+example-atari: $(TORCH)/.ready ## PPO of stable-baselines3 on a remote Breakout (this and the next five targets share an environment of 6 GB).
 	$(TORCH)/bin/python examples/recipes/atari.py
 
 example-cleanrl: $(TORCH)/.ready ## CleanRL's ppo.py, unchanged: CLEANRL=path/to/cleanrl/ppo.py.
@@ -311,7 +311,7 @@ example-skrl: $(TORCH)/.ready ## skrl's wrapper around one and around a vector.
 example-rllib: $(TORCH)/.ready ## PPO of RLlib with two runners.
 	$(TORCH)/bin/python examples/recipes/rllib_ppo.py
 
-example-node: $(VENV)/.runtime ## Drive an environment from Node with stock @grpc/grpc-js.
+example-node: $(VENV)/.runtime ## Drive an environment from Node.js with stock @grpc/grpc-js.
 	$(BIN)/python examples/node/run.py
 
 example-go: $(VENV)/.dev ## Drive an environment from Go with stock grpc-go (downloads modules).
@@ -326,12 +326,12 @@ example-rust: $(VENV)/.dev ## Drive an environment from Rust with tonic (downloa
 test-examples: $(VENV)/.dev ## Run the examples in other languages: Node, Go, Java, Rust; those whose tools are missing are skipped.
 	$(BIN)/python -m pytest -rs -m 'long or not long' tests/languages/test_examples.py
 
-image: ## Build the container images, envwire-server, envwire-server-gl and envwire-proxy, with version and revision in their labels.
+image: ## Build the container images envwire-server, envwire-server-gl and envwire-proxy, labelled with version and revision.
 	docker build --file docker/server.Dockerfile --tag envwire-server $(LABELS) .
 	docker build --file docker/server.Dockerfile --tag envwire-server-gl --target gl $(LABELS) .
 	docker build --file docker/proxy.Dockerfile --tag envwire-proxy $(LABELS) .
 
-image-test: $(VENV)/.runtime ## Build and run the Docker images (starts an engine where none runs).
+image-test: $(VENV)/.runtime ## Build and run the Docker images (starts a Docker engine if none is running).
 	docker/image-test.sh
 
 $(DOCS)/.ready:
@@ -342,7 +342,7 @@ $(DOCS)/.ready:
 docs: $(DOCS)/.ready ## Build the documentation site in out/site; a broken link between pages fails.
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
 
-clean: ## Remove what the other verbs made.
+clean: ## Remove everything that the other targets create.
 	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) $(OPENENV) $(LEROBOT) $(RECIPES) $(TORCH) $(RAY) $(OTEL) $(DOCS) $(GROUPS) .venv-protos .venv-peers out examples/node/node_modules examples/go/build examples/go/envwire \
 		examples/java/target examples/rust/target $(CPP)/build \
 		$(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build
