@@ -1,8 +1,8 @@
 """Compares asyncio clients with blocking ones, by ratios of cases that take turns on one server.
 
-With one environment, the ratio is the time of an asyncio client's step over a blocking client's, by transport. With many,
-it is the steps per second of environments in one event loop over those of blocking clients in threads. The cases take
-turns, so that the machine's noise affects both sides of a ratio alike.
+With one environment, the ratio is the time of an asyncio client's step over a blocking client's, by transport. With
+many, it is the steps per second of environments in one event loop over those of blocking clients in threads. The cases
+take turns, so that the machine's noise affects both sides of a ratio alike.
 """
 
 from __future__ import annotations
