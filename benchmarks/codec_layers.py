@@ -1,8 +1,8 @@
-"""What each layer of the codec is worth: steps written and read with it and without it, taking turns in one process.
+"""Measures the gain of each layer of the codec: steps are encoded and decoded with and without it, in turns.
 
-A step here is what both ends of a direct channel do to it, or of gRPC where a layer belongs there, without the wire and
-the environment: the results are recorded ones. What counts is the processor's time. "of a step" sets what the layer
-saves beside a step that takes the environment's own time and `WIRE` besides.
+A step here is the encoding and decoding at both ends of a direct channel, or of gRPC for layers that belong there. It
+excludes the wire and the environment: the results are recorded. Times are processor time. The column "of a step"
+relates the saving to a whole step, which includes the environment's own time and `WIRE`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from envwire.envs import spaces
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Attachments, Packet
 
-#: Microseconds of a step over a direct channel that are neither the environment's nor the codec's.
+#: Microseconds of a step over a direct channel that are spent neither in the environment nor in the codec.
 WIRE = 25.0
 FAMILY = envwire_family()
 RECORDED = 256
@@ -44,7 +44,7 @@ class Recording(NamedTuple):
     Attributes:
         steps: Actions and results.
         vector: Whether they are batches.
-        seconds: What the environment took for one.
+        seconds: Time that the environment takes for one step.
     """
 
     steps: list[tuple[Any, StepResult]]
@@ -53,7 +53,7 @@ class Recording(NamedTuple):
 
 
 class Atari(envwire.envs.Env[Any, Any]):
-    """Frames like a stack of an Atari game's, with the info that its emulator gives."""
+    """Returns frames like a stack of an Atari game's, with the infos of its emulator."""
 
     observation_space = spaces.Box(0, 255, (84, 84, 4), np.uint8)
     action_space = spaces.Discrete(6)
@@ -90,7 +90,7 @@ def record(env: Any, vector: bool = False) -> Recording:
 
 
 def recordings() -> dict[str, Recording]:
-    """Returns the steps that layers are measured with."""
+    """Returns the steps with which layers are measured."""
     in_turn, as_one = (
         envwire.envs.make_vec("CartPole-v1", 64, vectorization_mode=mode)
         for mode in ("sync", "vector_entry_point")
@@ -110,7 +110,7 @@ Drive = Callable[[StepCodec, StepCodec, Any, StepResult, int], object]
 
 
 def direct(client: StepCodec, server: StepCodec, action: Any, result: StepResult, n: int) -> object:
-    """Takes one step as a direct channel does, large arrays beside the message."""
+    """Takes one step as a direct channel does, with large arrays as attachments."""
     server.decode_request(client.encode_request(n, action))
     attachments = Attachments()
     message = server.encode_response(result, attachments)
@@ -120,14 +120,14 @@ def direct(client: StepCodec, server: StepCodec, action: Any, result: StepResult
 
 
 def link(_: StepCodec, server: StepCodec, __: Any, result: StepResult, ___: int) -> object:
-    """Writes a large answer as a session's process does for the front, arrays straight into memory that both share."""
+    """Writes a large answer as a session's process does for the front, with arrays directly in shared memory."""
     attachments = Attachments()
     packet = Packet(server.encode_response(result, attachments), attachments)
     return _laid_down(pieces(packet))
 
 
 def link_inline(_: StepCodec, server: StepCodec, __: Any, result: StepResult, ___: int) -> object:
-    """Does so without inlining: the arrays are in the message before."""
+    """Writes the same answer without inlining: the arrays are in the message before."""
     return _laid_down([server.encode_response(result)])
 
 
@@ -150,13 +150,13 @@ _RENDERED = _FRAME.SerializeToString()
 
 
 def received(*_: Any) -> object:
-    """Reads a frame that came over gRPC, its elements taken out first."""
+    """Reads a frame that arrived over gRPC, after taking the arrays' elements out of it."""
     message, area = outlined(_RENDERED)
     return decode_value(pb.InteractResponse.FromString(message).render.frame, None, area=area)
 
 
 def received_inline(*_: Any) -> object:
-    """Does so without outlining."""
+    """Reads the same frame without taking the elements out."""
     return decode_value(pb.InteractResponse.FromString(_RENDERED).render.frame, None)
 
 
@@ -169,14 +169,14 @@ def _otherwise(_: bytes, otherwise: Any) -> Any:
 
 @contextmanager
 def without_arrays() -> Generator[None]:
-    """Leaves arrays and scalars to protobuf."""
+    """Encodes and decodes arrays and scalars by protobuf."""
     with patch.object(values, "layout_of", _nothing), patch.object(leaves, "layout_of", _nothing):
         yield
 
 
 @contextmanager
 def without_plain_values() -> Generator[None]:
-    """Leaves plain values, and what they are in, to protobuf."""
+    """Encodes and decodes plain values and their containers by protobuf."""
 
     def refuse(self: Leaf, value: Any = None) -> None:
         original(self, value)
@@ -193,7 +193,7 @@ def without_plain_values() -> Generator[None]:
 
 @contextmanager
 def without_trees() -> Generator[None]:
-    """Leaves dictionaries, lists and tuples to protobuf."""
+    """Encodes and decodes dictionaries, lists and tuples by protobuf."""
     grow = values.grow
 
     def refuse(value: Any, mark: bytes | None = None) -> Any:
@@ -218,12 +218,12 @@ def _without_batches(_: bool) -> StepCodec:
 
 
 class Case(NamedTuple):
-    """A layer, and what steps are like without it.
+    """A layer, and how to take steps without it.
 
     Attributes:
-        of: Whose steps it is for.
-        off: Takes the layer away.
-        codec: Makes the codecs that are without it.
+        of: The recording whose steps are measured.
+        off: Switches the layer off.
+        codec: Makes the codecs without the layer.
         drive: Takes a step with it.
         without: Takes a step without it.
     """
@@ -249,7 +249,7 @@ LAYERS = {
 
 
 def _timed(drive: Drive, ends: tuple[StepCodec, StepCodec], recording: Recording) -> float:
-    """Returns microseconds a step."""
+    """Returns the microseconds of a step."""
     client, server = ends
     begun = time.thread_time()
     for number, (action, result) in enumerate(recording.steps, 1):
@@ -258,7 +258,7 @@ def _timed(drive: Drive, ends: tuple[StepCodec, StepCodec], recording: Recording
 
 
 def measure(case: Case, recording: Recording, rounds: int) -> list[tuple[float, float]]:
-    """Returns microseconds a step with a layer and without it, a pair for each round."""
+    """Returns the microseconds of a step with and without a layer, one pair per round."""
     vector = recording.vector
     whole = _codec(vector), _codec(vector)
     pairs: list[tuple[float, float]] = []

@@ -1,7 +1,8 @@
-"""A farm beside what it is made of: Makes and steps through a gateway and without, and what the gateway can allocate.
+"""Measures a farm: Makes and steps with and without a gateway, and the rate of allocations.
 
-`python -m benchmarks.farm` prints ratios: both sides take turns in one run. Servers are real for the first two; for the
-rest they are fakes that answer at once, so that the gateway alone is measured, beside a bare relay of grpc.aio.
+`python -m benchmarks.farm` prints ratios: both sides take turns in one run. The first two measurements use real
+servers. The others use fake servers that answer at once, so that they measure the gateway alone, compared with a bare
+relay of grpc.aio.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def gateway_process() -> Iterator[tuple[str, subprocess.Popen[str]]]:
 
 
 def await_servers(target: str, count: int) -> None:
-    """Waits until so many servers have registered."""
+    """Waits until the given number of servers has registered."""
     with grpc.insecure_channel(target) as channel:
         farm = farm_pb2_grpc.FarmServiceStub(channel)
         while len(farm.ListServers(farm_pb2.ListServersRequest()).servers) < count:
@@ -73,7 +74,7 @@ def await_servers(target: str, count: int) -> None:
 
 
 def makes_per_second(target: str, count: int, at_once: int = 8) -> float:
-    """Makes environments as stock clients do, and closes them; returns Makes a second."""
+    """Makes environments as stock clients do, and closes them; returns Makes per second."""
     with grpc.insecure_channel(target) as channel, ThreadPoolExecutor(at_once) as pool:
         stub = environment_pb2_grpc.EnvironmentServiceStub(channel)
         make = pb.MakeRequest(env_id=ENV)
@@ -87,7 +88,7 @@ def makes_per_second(target: str, count: int, at_once: int = 8) -> float:
 
 
 def steps_per_second(target: str, count: int, transport: str | None = None) -> float:
-    """Steps an environment; returns steps a second."""
+    """Steps an environment; returns steps per second."""
     env = RemoteEnv(target, ENV, transport=transport)
     env.reset(seed=1)
     begun = time.perf_counter()
@@ -118,7 +119,7 @@ async def _fakes(pipe: Any) -> None:
 
 
 def relay(pipe: Any, target: str, connections: int) -> None:
-    """Relays Makes to a target over so many connections in turn, as little as grpc.aio can do; sends its own target."""
+    """Relays Makes to a target over a number of connections in turn, by plain grpc.aio; sends its own target."""
 
     async def main() -> None:
         own = (("grpc.use_local_subchannel_pool", 1),)
@@ -201,7 +202,7 @@ async def _reports(name: str, address: str, slots: int) -> Any:
 
 
 async def rate(call: Callable[[], Awaitable[Any]], count: int, at_once: int) -> tuple[float, float]:
-    """Makes calls, so many at once; returns calls a second, and the 99th percentile in milliseconds."""
+    """Makes a number of concurrent calls; returns calls per second, and the 99th percentile in milliseconds."""
     times: list[float] = []
 
     async def caller() -> None:
@@ -239,7 +240,7 @@ async def paced(
 def beside(
     name: str, unit: str, rounds: int, ours: Callable[[], float], other: Callable[[], float]
 ) -> None:
-    """Prints what two give that take turns, and their ratio."""
+    """Prints the results of two measurements that take turns, and their ratio."""
     pairs = [(ours(), other()) for _ in range(rounds)]
     first, second = (statistics.median(values) for values in zip(*pairs, strict=True))
     ratios = [a / b for a, b in pairs]
@@ -250,7 +251,7 @@ def beside(
 
 
 def real(rounds: int) -> None:
-    """Makes and steps with a real server."""
+    """Measures Makes and steps with a real server."""
     settings: dict[str, Any] = {"sessions_per_process": 64, "max_sessions": 512}
     with gateway() as target, Server([ENV], join=[target], **settings) as server:
         await_servers(target, 1)
@@ -266,7 +267,7 @@ def real(rounds: int) -> None:
 
 
 def tunnel(rounds: int) -> None:
-    """Steps through a tunnel, beside a server that clients reach."""
+    """Compares steps through a tunnel with steps at a server that clients reach directly."""
     settings: dict[str, Any] = {"sessions_per_process": 64}
     with (
         gateway() as target,
@@ -314,7 +315,7 @@ def whole(servers: int, num_envs: int, sessions: int, rounds: int) -> None:
 
 
 def _megabytes(root: int) -> float:
-    """Returns the memory of a process and its descendants; what they share counts once."""
+    """Returns the memory of a process and its descendants; shared memory counts once."""
     children: dict[int, list[int]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -332,7 +333,7 @@ def _megabytes(root: int) -> float:
 
 
 def batches(servers: int, slots: int) -> None:
-    """Allocations in batches of 1,000 slots of fake servers: as many as can be, and at a fixed rate below that."""
+    """Measures allocations in batches of 1,000 slots of fake servers, at the highest rate and at fixed lower rates."""
     batch = farm_pb2.AllocateRequest(count=1000, env_id=ENV)
 
     async def work(farm: Any, process: subprocess.Popen[str]) -> None:
@@ -358,7 +359,7 @@ def batches(servers: int, slots: int) -> None:
 
 
 def alone(servers: int, slots: int, rounds: int) -> None:
-    """The gateway with fake servers, beside a bare relay with as many connections."""
+    """Compares a gateway with fake servers with a bare relay over the same number of connections."""
     make = pb.MakeRequest(env_id=ENV).SerializeToString()
 
     async def work(channel: Any, farm: Any, bare: Any) -> None:
@@ -389,7 +390,7 @@ def alone(servers: int, slots: int, rounds: int) -> None:
 
 
 def idle(servers: int, seconds: float) -> None:
-    """Prints what a gateway uses of a processor while servers do nothing but report."""
+    """Prints the processor time that a gateway uses while servers only report."""
 
     async def work(process: subprocess.Popen[str]) -> None:
         await asyncio.sleep(2.0)
@@ -408,7 +409,7 @@ def _cpu_seconds(pid: int) -> float:
 
 
 def disaster(servers: int, slots: int) -> None:
-    """A third of the servers and one of two gateways die at once: prints how the other gateway goes on."""
+    """Kills a third of the servers and one of two gateways at once, and prints the rate of the other gateway."""
 
     async def work(
         channel: Any, farm: Any, first: subprocess.Popen[str], doomed: list[Any]
@@ -465,7 +466,7 @@ async def _count_dead(farm: Any) -> int:
 
 
 def main() -> None:
-    """Runs all."""
+    """Runs all measurements."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--servers", type=int, nargs="*", default=[4, 100, 1000])

@@ -1,6 +1,6 @@
-"""Steps on the direct channel, from every library that is built here, taking turns in one run.
+"""Measures steps on the direct channel with every library that is built here, in turns.
 
-The steps are those of CartPole, or with `--still` of an environment that does nothing, which shows the libraries alone.
+The environment is CartPole, or with `--still` one that does nothing, which isolates the cost of the libraries.
 `make test-typescript` and `make test-cpp` build the programs that this runs; then `python -m benchmarks.languages`.
 """
 
@@ -24,7 +24,7 @@ ROUNDS, STEPS = 7, 3_000
 CLIENT = Path(__file__).parents[1] / "client"
 CPP = CLIENT / "cpp" / "build" / "benchmarks"
 CARTPOLE = "CartPole-v1"
-#: What libraries without mailboxes compare with: Node.js cannot map memory.
+#: Row with which libraries without mailboxes are compared: Node.js cannot map memory.
 SOCKET = "Python over a socket"
 Take = Callable[[], float]
 
@@ -41,7 +41,7 @@ def python_step(env: RemoteEnv) -> float:
 
 
 def program_step(process: subprocess.Popen[str]) -> float:
-    """Has a program take the same steps; returns the microseconds of one."""
+    """Lets a program take the same steps; returns the microseconds of one."""
     assert process.stdin is not None
     assert process.stdout is not None
     print(file=process.stdin, flush=True)
@@ -55,31 +55,31 @@ class Programs:
         self._stack = stack
 
     def start(self, *command: str) -> subprocess.Popen[str]:
-        """Starts a program whose lines are read and written."""
+        """Starts a program that communicates by lines."""
         process = subprocess.Popen(command, stdin=-1, stdout=-1, text=True)
         self._stack.callback(process.kill)
         return process
 
     def serve(self, *command: str) -> str:
-        """Starts a server; returns the address that it writes first."""
+        """Starts a server; returns the address from its first line."""
         stdout = self.start(*command).stdout
         assert stdout is not None
         return stdout.readline().strip()
 
     def steps(self, *command: str) -> Take:
-        """Starts a program that takes steps when it is told to."""
+        """Starts a program that takes steps on command."""
         process = self.start(*command)
         return lambda: program_step(process)
 
     def python(self, target: str, env_id: str, *, mailbox: bool = True) -> Take:
-        """Takes steps here, with a mailbox or without."""
+        """Takes steps in this process, with or without a mailbox."""
         with patch.object(dialing, "ORDERED", mailbox):
             env = self._stack.enter_context(RemoteEnv(target, env_id, transport="direct"))
         return lambda: python_step(env)
 
 
 def takers(programs: Programs, target: str, env_id: str) -> dict[str, Take]:
-    """Returns what takes steps, by name: those that are built."""
+    """Returns the libraries that are built, by name, each as a function that takes steps."""
     found = {
         "Python": programs.python(target, env_id),
         SOCKET: programs.python(target, env_id, mailbox=False),
@@ -99,7 +99,7 @@ def takers(programs: Programs, target: str, env_id: str) -> dict[str, Take]:
 
 
 def measure(env_id: str) -> dict[str, list[float]]:
-    """Returns the figures of each; those of one round stand at the same index."""
+    """Returns the times of each library; those of one round have the same index."""
     with ExitStack() as stack:
         server = stack.enter_context(Server([env_id], imports=["benchmarks.still"]))
         takes = takers(Programs(stack), server.target, env_id)

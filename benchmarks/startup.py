@@ -1,7 +1,7 @@
-"""Measures what a user waits for before anything happens: imports, the command line, a server: `make bench-startup`.
+"""Measures startup times: imports, the command line, and a server until it is ready: `make bench-startup`.
 
-Imports are compared with those of the libraries that they need, in pairs, by processor time; the rest is time on the
-clock. Rounds are interleaved, and each process is fresh.
+Imports are compared with those of the libraries that they need, in pairs, by processor time; the others are wall-clock
+times. Rounds are interleaved, and each process is fresh.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def help_seconds() -> float:
 
 
 def ready_seconds() -> float:
-    """Returns how long a server takes from its command to its readiness."""
+    """Returns how long a server takes from its start until it is ready."""
     begun = time.perf_counter()
     command = [*_COMMAND, "serve", "CartPole-v1", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:

@@ -1,7 +1,8 @@
-"""What a step of CartPole costs over each transport, beside a bare gRPC echo of the same sizes: `make bench`.
+"""Measures a step of CartPole over each transport, compared with a bare gRPC echo of the same sizes: `make bench`.
 
-All cases run interleaved in one process against one server, so that noise of the machine falls on all alike: trust the
-ratios. The echo is a stock asyncio gRPC server and a stock client with messages of the same lengths and no meaning.
+All cases run interleaved in one process against one server, so that the machine's noise affects all alike; the ratios
+are more reliable than the times. The echo is a stock asyncio gRPC server and a stock client with meaningless messages
+of the same lengths.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ async def _serve_echo() -> None:
 
 @contextmanager
 def _echo() -> Generator[tuple[Step, Step]]:
-    """Yields one unary call and one exchange on a stream with an echo server in a process of its own."""
+    """Yields one unary call and one exchange on a stream with an echo server in a separate process."""
     process = subprocess.Popen(
         [sys.executable, __file__, "--echo"], stdout=subprocess.PIPE, text=True
     )
@@ -109,7 +110,7 @@ def _stepper(env: Any) -> Step:
 
 
 def _time(step: Step, steps: int) -> float:
-    """Returns microseconds a step."""
+    """Returns the microseconds of a step."""
     start = time.perf_counter()
     for _ in range(steps):
         step()
@@ -117,7 +118,7 @@ def _time(step: Step, steps: int) -> float:
 
 
 def measure(rounds: int, steps: int) -> dict[str, list[float]]:
-    """Returns microseconds a step for each case, one number a round; the cases take turns."""
+    """Returns the microseconds of a step for each case, one number per round; the cases take turns."""
     with ExitStack() as stack:
         server = stack.enter_context(Server([ENV_ID]))
         bare_unary, bare_stream = stack.enter_context(_echo())
@@ -148,7 +149,7 @@ BESIDE = {
 
 
 def show(times: dict[str, list[float]]) -> None:
-    """Prints medians, ranges, and the ratio to the case that each is fairly compared with."""
+    """Prints medians, ranges, and the ratio of each case to its reference case."""
     table = Table("case", "us a step", "range", "steps/s", "ratio", "range of ratios", "to")
     for name, values in times.items():
         median = statistics.median(values)

@@ -1,4 +1,4 @@
-"""An environment that does nothing, with the spaces of CartPole: a step of it costs what the way to it costs."""
+"""An environment that does nothing, with the spaces of CartPole: its step measures the transport alone."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""How many files and functions one step passes through, on the client, in the front and in the session process.
+"""Counts the files and functions that one step passes through, on the client, in the front and in the session process.
 
     python -m benchmarks.walks            # a table for the direct channel, the gRPC stream and a vector step
     python -m benchmarks.walks --list     # with every function, in the order of its first call
 
-The number is for the reader of the code, who follows a step from end to end; it says nothing of speed. Only functions
+The numbers measure how much code a reader has to follow for one step; they say nothing about speed. Only functions
 of `envwire` count, each once.
 """
 
@@ -35,18 +35,18 @@ Walk = list[str]
 
 
 class Tracer:
-    """Notes the functions of envwire that run while it is on, in the order of their first call."""
+    """Records the functions of envwire that run while it is on, in the order of their first call."""
 
     def __init__(self) -> None:
         self._seen: dict[CodeType, None] = {}
 
     def start(self) -> None:
-        """Begins anew."""
+        """Starts a new recording."""
         self._seen = {}
         sys.setprofile(self._note)
 
     def stop(self) -> Walk:
-        """Ends, and returns "FILE:FUNCTION" for each function."""
+        """Stops, and returns "FILE:FUNCTION" for each function."""
         sys.setprofile(None)
         return [
             f"{_module(code)}:{code.co_qualname if hasattr(code, 'co_qualname') else code.co_name}"
@@ -60,7 +60,7 @@ class Tracer:
 
 
 def _is_upkeep(frame: FrameType | None) -> bool:
-    """Tells whether a function runs in the front's upkeep, whose time may come while a step is traced."""
+    """Returns whether a function belongs to the front's upkeep, which may run while a step is traced."""
     while frame is not None:
         if frame.f_code.co_name == "_sweep_forever":
             return True
@@ -73,7 +73,7 @@ def _module(code: CodeType) -> str:
 
 
 class Traced(gym.Env[np.ndarray, int]):
-    """Traces the session process from one step to the next: action 1 begins, action 2 ends and tells in its info."""
+    """Traces the session process from one step to the next: action 1 starts, action 2 stops and returns it in the info."""
 
     observation_space = gym.spaces.Box(-1, 1, (4,), np.float32)
     action_space = gym.spaces.Discrete(3)
@@ -92,7 +92,7 @@ class Traced(gym.Env[np.ndarray, int]):
         return np.zeros(4, np.float32), {}
 
     def step(self, action: int) -> Any:
-        """Begins or ends the tracing; the step between is an ordinary one."""
+        """Starts or stops the tracing; the step between is an ordinary one."""
         info = {"walk": "\n".join(self._tracer.stop())} if action == 2 else {}
         if action == 1:
             self._tracer.start()

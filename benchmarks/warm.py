@@ -1,7 +1,7 @@
-"""Measures a Make that takes an environment made ahead, beside one that does not: `make bench-warm`.
+"""Compares Makes with and without an environment made ahead: `make bench-warm`.
 
-Both go to one server over loopback, in turns; one id has warm environments, the other none. The pool has time to fill
-between two.
+Both go to one server over loopback, in turns. One id has warm environments, the other has none. Between two Makes the
+pool has time to fill.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PAUSE_SECONDS = 0.4
 
 
 def make_seconds(target: str, env_id: str) -> float:
-    """Returns how long the Make of an environment takes, until its proxy is there."""
+    """Returns how long the Make of an environment takes, until the proxy is constructed."""
     time.sleep(_PAUSE_SECONDS)
     begun = time.perf_counter()
     env = RemoteEnv(target, env_id)
@@ -28,7 +28,7 @@ def make_seconds(target: str, env_id: str) -> float:
 
 
 def main() -> None:
-    """Prints median and middle half of both, in milliseconds."""
+    """Prints the median and the quartiles of both, in milliseconds."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=40)
     rounds = parser.parse_args().rounds

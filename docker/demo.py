@@ -1,4 +1,4 @@
-"""Runs the same episodes on every server it is told and checks that all of them saw the same."""
+"""Runs the same episodes on all given servers and checks that their observations are equal."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def observe_episodes(target: str) -> NDArray[np.float32]:
 
 
 def _episode(env: RemoteEnv, seed: int) -> Iterator[NDArray[np.float32]]:
-    """Yields the observations of one episode of a fixed policy: push to where the pole falls."""
+    """Yields the observations of one episode of a fixed policy, which pushes to the side to which the pole falls."""
     observation, _ = env.reset(seed=seed)
     over = False
     while not over:
@@ -37,7 +37,7 @@ def _episode(env: RemoteEnv, seed: int) -> Iterator[NDArray[np.float32]]:
 
 
 def main(targets: list[str]) -> int:
-    """Drives the servers and prints a table; returns 0 when all saw the same, else 1."""
+    """Drives the servers and prints a table; returns 0 if all observations are equal, else 1."""
     table = Table("server", "episodes", "steps", "steps/s")
     paths: list[NDArray[np.float32]] = []
     for target in targets:

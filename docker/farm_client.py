@@ -1,4 +1,4 @@
-"""Makes 32 environments through the gateway of a farm of four, or the proxy before it, and steps them where they are.
+"""Makes 32 environments through the gateway of a farm of four, or the proxy in front of it, and steps them.
 
 Usage: farm_client.py TARGET
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Builds the image, runs it, and checks that it behaves; starts a Docker engine of its own where none answers.
+# Builds the images, runs them, and tests them. Starts its own Docker engine if none is running.
 #
-# Needs bash 5 and either a running engine or root on Debian. Everything that it makes goes when it ends, packages apart.
+# Needs bash 5 and either a running engine or root on Debian. Removes everything that it made at the end, except packages.
 # Options are environment variables: PYTHON, an interpreter that has envwire (default .venv/bin/python).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -23,7 +23,7 @@ fail() {
     exit 1
 }
 
-# check NAME COMMAND...: runs one check and notes how long it took; a failure ends the script.
+# check NAME COMMAND...: runs one check and records its duration; a failure ends the script.
 check() {
     local start=${EPOCHREALTIME/[.,]/}
     current=$1
@@ -45,7 +45,7 @@ wait_for() {
     done
 }
 
-# --- Leaving: the table, the traces of a failure, and nothing else.
+# --- Cleanup: prints the table and the output of a failure, and removes everything else.
 
 finish() {
     local status=$?
@@ -82,7 +82,7 @@ stop_engine() {
     limit 30 tail --pid="$engine" -f /dev/null || kill -9 "$engine"
 }
 
-# Removes what an interrupted debootstrap or a killed engine left mounted: it must not be deleted through.
+# Unmounts what an interrupted debootstrap or a killed engine left mounted, so that deleting does not reach through it.
 unmount() {
     awk -v top="$work/" 'index($2, top) == 1 {print $2}' /proc/mounts | sort -r | xargs -r -n 1 umount --lazy
 }
@@ -111,7 +111,7 @@ install() {
         fail "apt-get cannot install $*"
 }
 
-# Without firewall rules and a default bridge it needs no privileges but root's, and leaves the host's network alone.
+# Without firewall rules and a default bridge, the engine needs only root, and does not change the host's network.
 start_engine() {
     setsid dockerd --data-root "$work/data" --exec-root "$work/exec" --pidfile "$work/docker.pid" \
         --host "unix://$work/docker.sock" --iptables=false --ip6tables=false --bridge=none \
@@ -121,7 +121,7 @@ start_engine() {
     wait_for 60 engine_answers
 }
 
-# --- The base image: pulled, or made of Debian packages where no registry can be reached.
+# --- The base image: pulled, or made of Debian packages if no registry is reachable.
 
 find_base() {
     base=$(sed -n 's/^ARG BASE=//p' "$dockerfile")
@@ -155,7 +155,7 @@ build() {
     local index
     index=$("$python" -m pip config list | sed -n "s/^[^.]*\.index-url='\(http.*\)'$/\1/p" | tail -n 1)
     docker buildx version >/dev/null 2>&1 || export DOCKER_BUILDKIT=0
-    # The host's network: the only way out of an engine without firewall rules, and good in any other.
+    # The host's network: an engine without firewall rules has no other access to the network.
     limit 900 docker build --network host --force-rm --file "$dockerfile" --tag "$1" "${@:2}" \
         --build-arg "BASE=$base" --build-arg VERSION="$version" --build-arg REVISION="$revision" \
         ${index:+--build-arg "PIP_INDEX_URL=$index"} . >"$work/build.log" 2>&1
@@ -174,7 +174,7 @@ is_labelled() {
         fail "the labels are $labels"
 }
 
-# --- Images on top of it.
+# --- Images that build on it.
 
 # Serves MiniGrid from an image that `envwire image` built.
 derived() {
@@ -199,7 +199,7 @@ serve_once() {
     docker rm --force "$name-once" >/dev/null
 }
 
-# --- One container, as its users run it: on a network of its own, published on loopback.
+# --- One container, as users run it: on its own network, published on loopback.
 
 run() {
     docker network create "$name" >/dev/null
@@ -242,7 +242,7 @@ ended_well() {
     [[ $status == 0 ]] || fail "the server ended with status $status"
 }
 
-# Leaves an orphan behind, as a careless simulator does, and waits until no process is a zombie.
+# Leaves an orphaned process, as a simulator may do, and waits until no process is a zombie.
 reaps() {
     within python - <<'PY'
 import os, pathlib, time
@@ -295,7 +295,7 @@ farm_up() {
 
 farm_down() { in_compose down --volumes --timeout 5; }
 
-# farm_drive TARGET [OPTION...]: drives the farm from a container of its network, by the names that are known there.
+# farm_drive TARGET [OPTION...]: drives the farm from a container of its network, by the names that resolve there.
 farm_drive() {
     limit 60 docker run --rm --network "${name}_default" --volumes-from "$(in_compose ps --quiet gateway):ro" \
         --volume "$PWD/docker/farm_client.py:/srv/envwire/farm_client.py:ro" "${@:2}" \

@@ -1,4 +1,4 @@
-"""The client's side of image-test.sh: what an agent sees of a server in a container.
+"""The client's side of image-test.sh: checks of a server in a container, as an agent sees it.
 
 Usage: image_client.py steps|crash|drain HOST:PORT CONTAINER
 """
@@ -14,12 +14,12 @@ from collections.abc import Callable
 from envwire.client import RemoteEnv, ServerUnavailableError, SessionLostError
 
 ENV_ID = "CartPole-v1"
-#: Seconds after which something that should have happened has not.
+#: Seconds after which an expected event counts as missing.
 PATIENCE = 5.0
 
 
 def take_steps(env: RemoteEnv, count: int) -> None:
-    """Takes steps with random actions; an episode that ends is followed by the next."""
+    """Takes steps with random actions; after an episode ends, the next one begins."""
     for _ in range(count):
         _, _, terminated, truncated, _ = env.step(env.action_space.sample())
         if terminated or truncated:
@@ -36,7 +36,7 @@ def steps(target: str, _: str) -> None:
 
 
 def crash(target: str, container: str) -> None:
-    """Kills the process of one session: its client is told, another one notices nothing."""
+    """Kills the process of one session: its client gets an error, another client is not affected."""
     victim = RemoteEnv(target, ENV_ID)
     pid = _last_session_process(container)
     bystander = RemoteEnv(target, ENV_ID)
@@ -52,7 +52,7 @@ def crash(target: str, container: str) -> None:
 
 
 def drain(target: str, container: str) -> None:
-    """Stops the container amid an episode: the episode goes on, new ones are refused."""
+    """Stops the container during an episode: the episode goes on, and new sessions are refused."""
     env = RemoteEnv(target, ENV_ID)
     env.reset(seed=0)
     with subprocess.Popen(["docker", "stop", container], stdout=subprocess.DEVNULL) as stopping:
@@ -63,7 +63,7 @@ def drain(target: str, container: str) -> None:
 
 
 def _loss(env: RemoteEnv) -> str:
-    """Returns what a step says of the loss of its session."""
+    """Returns the message of the error with which a step reports the loss of its session."""
     try:
         env.step(0)
     except SessionLostError as error:

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Makes certificates for some hosts, and tokens for a client and for servers, in a directory; once.
+# Makes certificates for hosts, and tokens for a client and for servers, in a directory, unless they exist.
 # Usage: make_secrets.sh DIR HOST...
 set -euo pipefail
 directory=$1
@@ -10,7 +10,7 @@ envwire certs "$directory" "${@/#/--host=}" >/dev/null 2>&1
 install -d "$directory/client"
 cp "$directory/ca.pem" "$directory/client"
 
-# token NAME FILE SCOPE...: adds a token for NAME to the accepted ones, and writes it to FILE.
+# token NAME FILE SCOPE...: adds a token for NAME to the accepted tokens, and writes the token to FILE.
 token() {
     envwire token "$1" "${@:3}" >"$directory/made" 2>/dev/null
     head -1 "$directory/made" >"$directory/$2"
@@ -22,5 +22,5 @@ cat "$directory/server.pem" "$directory/server-key.pem" >"$directory/proxy.pem"
 token agent client/token --scope play --scope observe
 token server join-token --scope join
 mv "$directory/accepted" "$directory/tokens"
-# Servers run as this user; it is theirs alone.
+# Servers run as this user; no other user may read the files.
 chown -R 10001:10001 "$directory"

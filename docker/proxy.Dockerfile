@@ -1,4 +1,4 @@
-# HAProxy with haproxy.cfg, which goes in front of a server or a gateway where strangers reach it; `make image` builds it:
+# HAProxy with haproxy.cfg, for use in front of a public server or gateway. `make image` builds it:
 #   docker build -f docker/proxy.Dockerfile -t envwire-proxy .
 ARG BASE=debian:trixie-slim
 
@@ -15,9 +15,9 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends haproxy \
     && rm -rf /var/lib/apt/lists/*
 COPY docker/haproxy.cfg /etc/haproxy/haproxy.cfg
-# The server's user, whose certificates it reads.
+# The same user as the server's, because the proxy reads the server's certificates.
 USER 10001:10001
 HEALTHCHECK --interval=5s --timeout=3s --start-period=10s --retries=3 \
     CMD ["bash", "-c", ": </dev/tcp/127.0.0.1/${ENVWIRE_PROXY_BIND##*:}"]
-# With a master process, which reads certificates and configuration again on SIGUSR2.
+# -W runs a master process, which reloads certificates and configuration on SIGUSR2.
 ENTRYPOINT ["haproxy", "-W", "-db", "-f", "/etc/haproxy/haproxy.cfg"]

@@ -1,23 +1,23 @@
-# An envwire server. Build it from the top of the repository; `make image` does, with the version and the revision:
+# An envwire server. Build it from the root of the repository; `make image` adds labels of version and revision:
 #   docker build -f docker/server.Dockerfile -t envwire-server .
 #   docker build -f docker/server.Dockerfile -t envwire-server-gl --target gl .
-# The second one can draw with OpenGL, in software, for simulators such as MuJoCo.
-# `envwire image my-simulator` writes a Dockerfile that puts simulators of your own on top.
+# The second image renders OpenGL in software, for simulators such as MuJoCo.
+# `envwire image my-simulator` writes a Dockerfile that adds your own simulators.
 ARG BASE=python:3.13-slim-trixie
 
 FROM ${BASE} AS build
-# An index of your own, where the default one is out of reach. pip reads it from the environment.
+# Another package index, if the default one is unreachable. pip reads it from the environment.
 ARG PIP_INDEX_URL
-# Simulators to install beside the server, for example "gymnasium[classic-control,toy-text]".
+# Simulators to install with the server, for example "gymnasium[classic-control,toy-text]".
 ARG EXTRA_PACKAGES=""
-# The newest tini of the release is as good as any: a pin would break with each update of Debian.
+# tini is not pinned: any version of the Debian release works, and a pin would break with each update.
 # hadolint ignore=DL3008
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends tini \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
 COPY . .
-# Word splitting of EXTRA_PACKAGES is meant; versions are bounded in pyproject.toml.
+# Word splitting of EXTRA_PACKAGES is intended; versions are bounded in pyproject.toml.
 # hadolint ignore=DL3013,SC2086
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir dist . \
     && python -m venv /opt/envwire \
@@ -32,12 +32,12 @@ LABEL org.opencontainers.image.title="envwire server" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version=${VERSION} \
       org.opencontainers.image.revision=${REVISION}
-# A fixed number: orchestrators check that it is not root, and volumes are given to it by number.
+# A fixed uid: orchestrators check that it is not root, and volumes are assigned by uid.
 RUN useradd --uid 10001 --create-home --shell /usr/sbin/nologin envwire
 COPY --from=build /usr/bin/tini-static /usr/bin/tini
 COPY docker/healthy.sh /usr/local/bin/envwire-healthy
 COPY --from=build /opt/envwire /opt/envwire
-# There is no display here: simulators that draw with SDL draw in memory.
+# The container has no display: simulators that use SDL render in memory.
 # The HTTP port is for the health check below, and for Prometheus.
 ENV PATH=/opt/envwire/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
@@ -50,19 +50,19 @@ WORKDIR /srv/envwire
 USER 10001:10001
 EXPOSE 50051 50052 50053
 STOPSIGNAL SIGTERM
-# A server that drains counts as unhealthy: it takes no more sessions. Where clients need certificates, give one to
+# A draining server counts as unhealthy, because it takes no more sessions. If clients need certificates, give one to
 # "envwire health" instead.
 HEALTHCHECK --interval=5s --timeout=10s --start-period=30s --retries=3 CMD ["envwire-healthy"]
-# tini reaps what simulators leave behind, and hands SIGTERM on.
+# tini reaps orphaned processes of simulators, and forwards SIGTERM.
 ENTRYPOINT ["/usr/bin/tini", "--", "envwire"]
-# --insecure: a container must bind all its addresses to be reached at all. Whoever reaches the port
-# can run environments, so let only those in who may: publish it on loopback
+# --insecure: a container must bind all its addresses to be reachable. Any peer that reaches the port
+# can run environments, so restrict access: publish it on loopback
 # (-p 127.0.0.1:50051:50051 -p 127.0.0.1:50052:50052) or keep it on a private network.
-# --direct-port: Python clients step several times faster over it; without it they use gRPC.
-# --drain-timeout: with the 5 s that a hung simulator is given, it fits in the 10 s of `docker stop`.
+# --direct-port: Python clients step several times faster over this port; without it they use gRPC.
+# --drain-timeout: together with the 5 s for hung simulators, it fits into the 10 s of `docker stop`.
 CMD ["serve", "CartPole-v1", "--host", "0.0.0.0", "--insecure", "--direct-port", "50052", "--drain-timeout", "4"]
 
-# OpenGL without a display and without a graphics card: Mesa renders in software.
+# OpenGL without a display or a graphics card: Mesa renders in software.
 FROM base AS gl
 USER 0
 # hadolint ignore=DL3008
@@ -74,5 +74,5 @@ ENV MUJOCO_GL=egl \
     EGL_PLATFORM=surfaceless
 USER 10001:10001
 
-# The last stage is what is built unless --target names another.
+# The last stage is built unless --target names another one.
 FROM base

@@ -1,6 +1,6 @@
 """Evaluates one policy on many remote environments in one event loop, each with its own seed.
 
-The environments step side by side, and one thread waits for all of them. An episode that takes too long is cancelled;
+The environments step concurrently, and one thread waits for all of them. An episode that takes too long is cancelled;
 its environment goes on with the next one.
 """
 
@@ -19,7 +19,7 @@ ENV_ID = "CartPole-v1"
 
 
 def policy(observation: Any) -> int:
-    """Pushes the cart to where the pole falls."""
+    """Pushes the cart to the side to which the pole falls."""
     _, _, angle, velocity = observation
     return int(angle + velocity > 0)
 
@@ -46,7 +46,7 @@ async def worker(target: str, seeds: asyncio.Queue[int], returns: list[float]) -
 
 
 async def evaluate(target: str, count: int, episodes: int) -> list[float]:
-    """Returns the returns of episodes that `count` environments share."""
+    """Plays the episodes in `count` environments and returns their returns."""
     seeds: asyncio.Queue[int] = asyncio.Queue()
     for seed in range(episodes):
         seeds.put_nowait(seed)
@@ -56,7 +56,7 @@ async def evaluate(target: str, count: int, episodes: int) -> list[float]:
 
 
 def main() -> None:
-    """Serves, evaluates and prints."""
+    """Starts a server, evaluates the policy and prints the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--envs", type=int, default=20, help="environments in the loop")
     parser.add_argument("--episodes", type=int, default=100)

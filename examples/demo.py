@@ -1,7 +1,7 @@
 """Trains a small agent on a remote CartPole until it solves it, and films it: `make demo`.
 
 The agent is linear: it pushes right when weights . observation > 0. The cross-entropy method finds the weights: draw
-many from a Gaussian, keep the best, fit the Gaussian to them, again. Every step crosses the wire.
+many from a Gaussian, keep the best, fit the Gaussian to them, and repeat. Every step is a request to the server.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def episode(env: RemoteEnv, weights: Weights, seed: int) -> float:
 
 
 def evaluate(env: RemoteEnv, weights: Weights, episodes: int = 10) -> list[float]:
-    """Returns the returns of episodes that training never saw."""
+    """Returns the returns of episodes with seeds that were not used in training."""
     return [episode(env, weights, seed) for seed in range(10_000, 10_000 + episodes)]
 
 
@@ -61,7 +61,7 @@ class Search:
 
 
 def train(env: RemoteEnv, console: Console) -> Weights:
-    """Returns weights that solve the task, or the best there are after the last generation."""
+    """Returns weights that solve the task, or the best ones after the last generation."""
     search = Search(np.random.default_rng(0))
     columns = (
         TextColumn("training"),
@@ -109,7 +109,7 @@ def show(console: Console, before: list[float], after: list[float]) -> None:
 
 
 def main() -> int:
-    """Runs the demo; fails when the agent did not solve the task."""
+    """Runs the demo; fails if the agent does not solve the task."""
     console = Console()
     with Server([ENV_ID]) as server:
         console.print(f"server ready at {server.target}")

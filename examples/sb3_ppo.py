@@ -20,7 +20,7 @@ STEPS, GOAL = 40_000, 400.0
 
 
 def main() -> int:
-    """Trains and evaluates; fails when the goal was missed."""
+    """Trains and evaluates the agent; fails if the goal is missed."""
     torch.set_num_threads(1)  # the network is tiny: threads would only wait for each other
     with Server(["CartPole-v1"]) as server:
         env = RemoteEnv(server.target, "CartPole-v1")

@@ -1,8 +1,8 @@
-"""Runs an example in another language, with its stock gRPC library, against a server of its own.
+"""Starts a server and runs an example in another language, with its stock gRPC library, against it.
 
     python examples/stock_grpc.py go
 
-It takes the same episode of CartPole as `policy` does here; the returns must be the same.
+The example plays the same episode of CartPole as `policy` here; the returns must be equal.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from envwire.server import Server
 HERE = Path(__file__).parent
 BUF = str(Path(sys.executable).parent / "buf")
 MAVEN = ("mvn", "--quiet", "--batch-mode")
-#: Maven resets the terminal's colours, in a pipe as well and whatever its options say.
+#: Maven's reset of the terminal's colours, which it prints even into a pipe and regardless of its options.
 COLOUR_RESET = "\x1b[0m"
 SEED = 7
 #: Seconds that a built example may take; it takes less than one.
@@ -32,8 +32,8 @@ class Example:
     """A program in the folder of its language.
 
     Attributes:
-        tool: What must be installed, and how it is called in messages.
-        needs: What a user installs who does not have it.
+        tool: The command that must be installed, and its name in messages.
+        needs: What to install if the command is missing.
         build: Commands that generate code and compile; they download what they need.
         run: The program; "{target}" stands for the address of the server.
     """
@@ -70,7 +70,7 @@ EXAMPLES = {
 
 
 def policy(observation: Any) -> int:
-    """Pushes to the side that the pole leans to."""
+    """Pushes to the side to which the pole leans."""
     return int(observation[2] > 0)
 
 
@@ -100,7 +100,7 @@ def main(language: str) -> None:
     """Runs the example and compares.
 
     Raises:
-        SystemExit: A tool is missing, or the example saw another episode.
+        SystemExit: A tool is missing, or the example's episode was different.
     """
     example = EXAMPLES[language]
     if shutil.which(example.tool) is None:

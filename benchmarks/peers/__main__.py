@@ -1,7 +1,8 @@
-"""envwire beside raw TCP, bare grpcio, dm_env_rpc, OpenEnv, remote-gym, Gymnasium and EnvPool: `make bench-peers`.
+"""Compares envwire with raw TCP, bare grpcio, dm_env_rpc, OpenEnv, remote-gym, Gymnasium, EnvPool: `make bench-peers`.
 
-Each case runs in processes of its own, its server in another one; all cases of a group take turns, so that noise of the
-machine falls on all alike: trust the ratios. A peer that cannot be installed or started is shown with the reason.
+Each case runs in separate processes, with its server in another one. All cases of a group take turns, so that the
+machine's noise affects all alike; the ratios are more reliable than the times. A peer that cannot be installed or
+started is listed with the reason.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    # As Ctrl-C: everything that was started is ended first.
+    # Handled like Ctrl-C, so that all started processes are ended first.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         main()

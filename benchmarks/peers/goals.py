@@ -1,4 +1,4 @@
-"""The goals that a run is held against: ratios between cases of one group, taken round by round."""
+"""The goals with which a run is compared: ratios between cases of one group, taken round by round."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from benchmarks.peers.plan import CLIENTS, SIZES
 from benchmarks.peers.results import Results, Spread
 
-#: The transports that the goals speak of.
+#: The transports that have goals.
 TCP, SHARED = "direct-tcp", "direct-shm"
 
 Ratios = Callable[[Results], Sequence[float]]
@@ -20,10 +20,10 @@ class Goal:
 
     Attributes:
         section: Key of the section that measures it.
-        text: What is meant.
+        text: Description.
         ratios: Reads the ratio of each round; empty if one of the two was not measured.
-        most: The most that the median may be, or None.
-        least: The least that it may be, or None.
+        most: Upper bound of the median, or None.
+        least: Lower bound of the median, or None.
     """
 
     section: str
@@ -38,7 +38,7 @@ class Goal:
         return f"at most {self.most}" if self.most is not None else f"at least {self.least}"
 
     def judge(self, results: Results) -> Verdict:
-        """Holds the results against the goal."""
+        """Compares the results with the goal."""
         measured = Spread.of(self.ratios(results))
         if measured is None:
             return Verdict(self, None, "not measured")
@@ -49,7 +49,7 @@ class Goal:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a goal: "met", "missed" or "not measured"."""
+    """The result for a goal: "met", "missed" or "not measured"."""
 
     goal: Goal
     measured: Spread | None
@@ -57,7 +57,7 @@ class Verdict:
 
 
 def time_of(case: str, floor: str, section: str, group: str) -> Ratios:
-    """Returns how to read the time of one case in times of another."""
+    """Returns a function that reads the ratio of one case's time to another's."""
     return lambda results: results.get(section, group, case).times(
         results.get(section, group, floor)
     )

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs each peer of the benchmark into a virtual environment of its own: install.sh PYTHON [NAME...]
-# A peer that cannot be installed leaves the reason beside it, and does not stop the others.
+# Installs each peer of the benchmark into its own virtual environment: install.sh PYTHON [NAME...]
+# If a peer cannot be installed, the reason is written to a file next to it, and the others continue.
 set -eu
 python=$1
 shift
@@ -11,7 +11,7 @@ packages() {
 	case $1 in
 	dm_env_rpc) echo dm-env-rpc numpy ;;
 	openenv) echo openenv numpy uvicorn ;;
-	# It asks for an old protobuf, which the newest dm-env-rpc cannot be imported with.
+	# It requires an old protobuf, with which the newest dm-env-rpc cannot be imported.
 	remote_gym) echo remote-gym 'dm-env-rpc<1.1.7' ;;
 	envpool) echo envpool gymnasium ;;
 	plot) echo matplotlib ;;
@@ -19,7 +19,7 @@ packages() {
 	esac
 }
 
-# The rest of a line that says what went wrong, for the table.
+# Extracts the error message from a line, for the table.
 reason() {
 	{ grep -i error "$1" || cat "$1"; } | tail -n 1 | cut -c 1-200
 }

@@ -1,4 +1,4 @@
-"""How the benchmark's processes talk to the one that started them, and end with it."""
+"""Communication of the benchmark's processes with the process that started them, and ending together with it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 from typing import Any
 
-#: Seconds that a process has to close its things after its lifeline was cut.
+#: Seconds that a process has for closing its resources after its lifeline was cut.
 GRACE = 5.0
 
 
@@ -42,7 +42,7 @@ def commands() -> Iterator[dict[str, Any]]:
 
 
 def _read(lines: SimpleQueue[str]) -> None:
-    # Unbuffered: a forked child closes `sys.stdin`, and would wait for ever for a lock that this thread held.
+    # Unbuffered: a forked child closes `sys.stdin`, and would wait forever for a lock that this thread held.
     with io.FileIO(0, closefd=False) as pipe:
         for line in iter(pipe.readline, b""):
             lines.put(line.decode())
@@ -53,13 +53,13 @@ def _read(lines: SimpleQueue[str]) -> None:
 
 
 def describe(error: Exception) -> str:
-    """Returns an error as one line. gRPC's say what happened in their details, in the middle of much else."""
+    """Returns an error as one line. For gRPC's errors it is their details, which are embedded in a long text."""
     details: object = getattr(error, "details", None)
     text = details() if callable(details) else error
     return " ".join(f"{type(error).__name__}: {text}".split())
 
 
 def pin(core: int | None) -> None:
-    """Keeps this process and its children on one core, where the system can do that."""
+    """Pins this process and its children to one core, if the system supports it."""
     if core is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})

@@ -1,4 +1,4 @@
-"""The machine and the versions, so that numbers can be read later."""
+"""Describes the machine and the versions, so that results can be interpreted later."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def describe() -> dict[str, Any]:
 
 
 def sentence(machine: dict[str, Any]) -> str:
-    """Returns what `describe` found, to be read under a table or a plot."""
+    """Returns the description as a caption for a table or a plot."""
     versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
     where = f"{machine['cores']} cores of {machine['processor']}, {machine['system']}"
     return f"{machine['date']}, {where}, Python {machine['python']}, {versions}"

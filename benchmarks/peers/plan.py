@@ -1,4 +1,4 @@
-"""The plan: which cases are measured beside which, section by section. A new case is one line here."""
+"""The plan: which cases are compared, section by section. A new case is one line here."""
 
 from __future__ import annotations
 

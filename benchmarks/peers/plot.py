@@ -15,7 +15,7 @@ from benchmarks.peers.machine import sentence
 from benchmarks.peers.plan import SIZES
 from benchmarks.peers.results import Outcome, Spread
 
-#: A colour for each family of cases; the first name that a case begins with. Ours stands out.
+#: A colour for each family of cases, by the first name with which a case's name begins. envwire's stands out.
 COLOURS = {
     "envwire, Gymnasium": "#f28e8c",
     "envwire direct-unix": "#f28e8c",
@@ -34,7 +34,7 @@ COLOURS = {
     "EnvPool": "#2ca02c",
 }
 DASHED = ("unary", "Async")
-#: Rows that the tables have and that would only clutter the picture.
+#: Rows of the tables that are left out of the plot.
 HIDDEN = ("raw TCP, fresh arrays", "envwire direct", "envwire, Gymnasium's face")
 
 
@@ -47,7 +47,7 @@ def _lines(
     at: Callable[[Outcome], float],
     value: Callable[[Outcome, float], float],
 ) -> dict[str, list[tuple[float, Spread]]]:
-    """Returns for each case its points: where, and the spread of a value made of the seconds a call."""
+    """Returns for each case its points: the position, and the spread of a value computed from the seconds of a call."""
     lines: dict[str, list[tuple[float, Spread]]] = {}
     for outcome in outcomes:
         spread = Spread.of([value(outcome, seconds) for seconds in outcome.seconds])
@@ -112,7 +112,7 @@ def draw(numbers: dict[str, Any], picture: Path) -> None:
     outcomes = [Outcome(**fields) for fields in numbers["outcomes"]]
     sections = {key: [o for o in outcomes if o.section == key and o.rounds] for key in PANELS}
     shown = {key: some for key, some in sections.items() if some}
-    # Text as text: smaller, and readable by programs. A fixed salt: the same numbers give the same file.
+    # Text stays text, which is smaller and machine-readable. With a fixed salt the same numbers give the same file.
     mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "peers", "font.size": 9})
     figure, panels = plt.subplots(1, len(shown), figsize=(5.2 * len(shown), 5.4), squeeze=False)
     for axes, (key, some) in zip(panels[0], shown.items(), strict=True):

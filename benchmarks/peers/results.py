@@ -1,4 +1,4 @@
-"""What was measured: the rounds of each case, and the numbers that are read from them."""
+"""Results: the rounds of each case, and statistics of them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-#: For each client of one round, the steps it made and the seconds they took.
+#: For each client of one round, the number of its steps and the seconds that they took.
 Round = list[tuple[int, float]]
 
 
 @dataclass(frozen=True)
 class Spread:
-    """A median and the range it came from."""
+    """A median and the range of the values."""
 
     median: float
     low: float
@@ -27,7 +27,7 @@ class Spread:
 
 @dataclass
 class Outcome:
-    """One case in one group with so many clients.
+    """One case in one group with a number of clients.
 
     Attributes:
         section: Key of the section.
@@ -35,8 +35,8 @@ class Outcome:
         case: Name of the case.
         clients: How many clients stepped at once.
         num_envs: Environments in a batch.
-        rounds: What each round gave.
-        reason: Why it was not measured, or not to the end.
+        rounds: The result of each round.
+        reason: Why it was not measured, or only in part.
     """
 
     section: str
@@ -54,7 +54,7 @@ class Outcome:
 
     @property
     def unfairness(self) -> list[float]:
-        """For each round, by what factor the client farthest from the mean is away from it."""
+        """For each round, the factor between the mean and the client that is farthest from it."""
         factors: list[float] = []
         for tallies in self.rounds:
             rates = [steps / took for steps, took in tallies]
@@ -63,7 +63,7 @@ class Outcome:
         return factors
 
     def times(self, floor: Outcome) -> list[float]:
-        """Returns how often the time of another case fits into this one's, round by round."""
+        """Returns the ratio of this case's time to another case's, round by round."""
         # A case that failed on the way has fewer rounds.
         return [mine / its for mine, its in zip(self.seconds, floor.seconds, strict=False)]
 

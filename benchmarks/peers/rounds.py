@@ -1,4 +1,4 @@
-"""Measuring a group: all its cases run, and their rounds take turns, so that noise falls on all alike."""
+"""Measures a group: all its cases run, and their rounds take turns, so that noise affects all alike."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Effort:
 
 
 class Measured:
-    """A running case and what it gave so far; the first failure ends it, and is its result."""
+    """A running case and its rounds so far; the first failure ends it, and is its result."""
 
     def __init__(self, running: RunningCase, outcomes: dict[int, Outcome]) -> None:
         self.running = running
@@ -37,7 +37,7 @@ class Measured:
         self.failed = False
 
     def attempt(self, action: Callable[[], None]) -> None:
-        """Does something unless the case failed before; a failure is noted."""
+        """Runs an action unless the case failed before; records a failure."""
         if self.failed:
             return
         try:
@@ -60,7 +60,7 @@ class Measured:
 
 @contextmanager
 def _started(everything: list[Measured]) -> Generator[None]:
-    """Starts servers, then workers, each all at once; ends every process, whatever happens."""
+    """Starts all servers at once, then all workers; always ends every process."""
     try:
         for start in (RunningCase.launch, RunningCase.connect, RunningCase.wait):
             for one in everything:

@@ -22,12 +22,12 @@ START = 60.0
 ANSWER = 15.0
 #: Seconds that a process has to close its things at the end.
 STOP = 4.0
-#: Client threads are spread over so many processes at most, so that no interpreter lock is the limit.
+#: Maximum number of processes over which client threads are spread, so that the interpreter lock is not the limit.
 PROCESSES = 4
 
 
 class CaseFailedError(Exception):
-    """A case cannot be measured; the message is its row in the table."""
+    """A case cannot be measured; the table shows the message in its row."""
 
 
 def interpreter(case: Case) -> str:
@@ -47,12 +47,12 @@ def interpreter(case: Case) -> str:
 
 
 class Child:
-    """A process that answers in lines of JSON, in a session of its own so that all it starts ends with it.
+    """A process that answers in lines of JSON, in its own process session, so that its children can be ended with it.
 
     Args:
         python: The interpreter.
         module: Module of `benchmarks.peers` to run.
-        task: What it is told on its command line.
+        task: Its command-line argument.
     """
 
     def __init__(self, python: str, module: str, task: dict[str, Any]) -> None:
@@ -86,7 +86,7 @@ class Child:
 
         Args:
             timeout: Seconds.
-            waiting_for: What to say if none comes.
+            waiting_for: What is awaited, for the error message.
 
         Raises:
             CaseFailedError: The process failed, ended or is silent.
@@ -121,7 +121,7 @@ class Child:
                 self._process.stdin.close()
 
     def end(self, deadline: float) -> None:
-        """Waits for the end of the process until a time of `time.monotonic`, then kills it and all it started."""
+        """Waits for the end of the process until a time of `time.monotonic`, then kills it and its children."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(max(deadline - time.monotonic(), 0.0))
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -133,7 +133,7 @@ class Child:
 
 
 class RunningCase:
-    """A case whose processes run. `launch` and `connect` are apart so that many can start at the same time.
+    """A case whose processes run. `launch` and `connect` are separate so that many can start at the same time.
 
     Args:
         case: The case.
@@ -150,7 +150,7 @@ class RunningCase:
         """Starts the server, if there is one.
 
         Raises:
-            CaseFailedError: It is not installed, or is not to be measured.
+            CaseFailedError: It is not installed, or is excluded.
         """
         if self.case.absent:
             raise CaseFailedError(self.case.absent)
@@ -174,7 +174,7 @@ class RunningCase:
         """Waits until every client has made a step.
 
         Raises:
-            CaseFailedError: One could not.
+            CaseFailedError: A client failed.
         """
         for worker in self._workers:
             worker.hear(START, "the first step")

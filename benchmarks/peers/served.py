@@ -1,6 +1,6 @@
-"""The server of one case in an interpreter of its own: `python -m benchmarks.peers.served TASK`.
+"""Runs the server of one case in a separate interpreter: `python -m benchmarks.peers.served TASK`.
 
-It answers `{"port": 50123}` when clients can connect, and ends, with all that it started, when its pipe is closed.
+It prints `{"port": 50123}` when clients can connect. When its pipe is closed, it ends together with its children.
 """
 
 from __future__ import annotations

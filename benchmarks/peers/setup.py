@@ -1,4 +1,4 @@
-"""What one measurement is about, in a form that every interpreter of the benchmark can read."""
+"""The description of one measurement, in a form that every interpreter of the benchmark can read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Setup:
         size: Bytes of an observation of the trivial environment.
         num_envs: Environments in one batch, for vector environments.
         clients: Clients connected to one server at most.
-        variant: Which of its kinds the peer uses, such as a transport or a gRPC method.
+        variant: The variant of the peer, such as a transport or a gRPC method.
     """
 
     size: int = 16
@@ -34,12 +34,12 @@ class Setup:
 
     @classmethod
     def from_json(cls, text: str) -> Setup:
-        """Reads what `to_json` wrote."""
+        """Reads the output of `to_json`."""
         return cls(**json.loads(text))
 
     @property
     def dtype(self) -> str:
-        """The smallest observations are vectors of numbers, larger ones are pictures."""
+        """The dtype: the smallest observations are vectors of numbers, larger ones are pictures."""
         return "float32" if self.size == 16 else "uint8"
 
     @property

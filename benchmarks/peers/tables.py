@@ -76,7 +76,7 @@ _STYLES = {"met": "green", "missed": "red", "not measured": "dim"}
 
 
 def show_goals(console: Console, verdicts: Sequence[Verdict]) -> None:
-    """Prints each goal beside what was measured."""
+    """Prints each goal with the measured value."""
     table = Table("goal", "bound", "measured", "range", "", title="Goals", title_justify="left")
     for verdict in verdicts:
         style = _STYLES[verdict.word]

@@ -1,4 +1,4 @@
-"""The clients of one case in an interpreter of its own: `python -m benchmarks.peers.worker TASK`.
+"""Runs the clients of one case in a separate interpreter: `python -m benchmarks.peers.worker TASK`.
 
 It connects, answers `{"ready": true}`, and then one line for each command `{"clients": 2, "seconds": 0.2}`: the steps
 that each of these clients made, and the seconds that they took. Clients beyond the first are threads.
@@ -38,7 +38,7 @@ def step_for(step: Step, seconds: float) -> Tally:
 
 
 def step_together(steps: list[Step], seconds: float) -> list[Tally]:
-    """Lets every client step in a thread of its own, all over the same span of time.
+    """Lets every client step in its own thread, all over the same span of time.
 
     Raises:
         RuntimeError: A client failed.
@@ -65,7 +65,7 @@ def main() -> None:
     task: dict[str, Any] = json.loads(sys.argv[1])
     answer = take_stdout()
     pin(task["core"])
-    # First, so that this process ends with its starter even while it is connecting.
+    # First, so that this process ends with the one that started it even while it is connecting.
     todo = commands()
     try:
         with ExitStack() as stack:

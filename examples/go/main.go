@@ -1,4 +1,4 @@
-// Drives one episode of CartPole from the .proto files alone, by unary calls.
+// Drives one episode of CartPole with only the .proto files, by unary calls.
 // Usage: go run . HOST:PORT
 package main
 
@@ -30,7 +30,7 @@ type session struct {
 	sequence uint64
 }
 
-// next returns the number of the next request. One that got no answer may be repeated with its number.
+// next returns the number of the next request. A request without an answer may be repeated with its number.
 func (s *session) next() uint64 {
 	s.sequence++
 	return s.sequence
@@ -74,7 +74,7 @@ func float32s(value *pb.Value) []float32 {
 	return elements
 }
 
-// policy pushes to the side that the pole leans to.
+// policy pushes to the side to which the pole leans.
 func policy(observation *pb.Value) int64 {
 	if angle := float32s(observation)[2]; angle > 0 {
 		return 1
@@ -99,7 +99,7 @@ func episode(ctx context.Context, env *session) (steps int, total float64, err e
 	return steps, total, nil
 }
 
-// reason returns the reason of an error of the server, "UNKNOWN_SESSION" for instance; empty for one of gRPC itself.
+// reason returns the reason of a server's error, such as "UNKNOWN_SESSION"; empty for an error of gRPC itself.
 func reason(err error) string {
 	for _, detail := range status.Convert(err).Details() {
 		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == "envwire" {

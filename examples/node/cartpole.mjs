@@ -1,4 +1,4 @@
-// Drives CartPole from the .proto alone, by unary calls and then by the stream.
+// Drives CartPole with only the .proto files, by unary calls and then by the stream.
 // Usage: node cartpole.mjs HOST:PORT
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
@@ -21,11 +21,11 @@ const definition = protoLoader.loadSync('envwire/v1/environment.proto', {
 const { EnvironmentService, ErrorInfo, ErrorStatus } = grpc.loadPackageDefinition(definition).envwire.v1;
 // --8<-- [end:contract]
 
-// --- Two ways to carry a request. Both give call(kind, request) => Promise of the response.
+// --- Two transports. Both have call(kind, request) => Promise of the response.
 
 /**
  * One unary call for each request: call('list_environments', {}) is the RPC ListEnvironments.
- * An environment that gets no request for the time of its lease is closed; RenewLease keeps it.
+ * An environment that gets no request for the duration of its lease is closed; RenewLease keeps it.
  */
 function openUnary(client) {
   const call = (kind, request) =>
@@ -39,7 +39,7 @@ function openUnary(client) {
 }
 
 // --8<-- [start:stream]
-/** The stream: any request, one answer each, in order. An open stream keeps the leases. */
+/** The stream: each request gets one answer, in order. An open stream keeps the leases. */
 function openStream(client) {
   const stream = client.Interact(); // no deadline: it would end a stream that is well
   const waiting = [];

@@ -1,4 +1,4 @@
-"""Runs cartpole.mjs with Node against a server of its own."""
+"""Starts a server and runs cartpole.mjs with Node.js against it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 from envwire.server import Server
 
 HERE = Path(__file__).parent
-#: Seconds after which an example that should take three has gone wrong.
+#: Timeout in seconds; the example takes about three.
 TIMEOUT = 120
 
 
 def find(tool: str) -> str:
-    """Returns the path of a program, or ends with a message that says how to get it."""
+    """Returns the path of a program, or exits with a message that says how to install it."""
     path = shutil.which(tool)
     if path is None:
         sys.exit(f"{tool} is not installed; this example needs Node.js 18 or newer, and npm")
@@ -26,7 +26,7 @@ def main() -> int:
     """Installs missing packages, runs the example and returns its exit status."""
     node, npm = find("node"), find("npm")
     if not (HERE / "node_modules").is_dir():
-        # No package here needs an install script, so none is run.
+        # No package needs an install script, so install scripts are disabled.
         install = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
         subprocess.run(install, cwd=HERE, check=True)
     with Server(["CartPole-v1"]) as server:

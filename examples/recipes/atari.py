@@ -1,4 +1,4 @@
-"""PPO of stable-baselines3 on a remote Breakout, with its own Atari wrapper here: `make example-atari`."""
+"""PPO of stable-baselines3 on a remote Breakout, with its own Atari wrapper on the client: `make example-atari`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ENV_ID, STEPS = "ALE/Breakout-v5", 1024
 
 
 def main() -> None:
-    """Learns for a moment; what an emulator's lives are, only a wrapper on the server could ask."""
+    """Trains briefly. Without `terminal_on_life_loss`, since only a wrapper on the server can read the emulator's lives."""
     torch.set_num_threads(1)
     with Server([ENV_ID], imports=["ale_py"]) as server:
 

@@ -34,7 +34,7 @@ def collect(env: gymnasium.Env[Any, Any], name: str) -> MinariDataset:
 
 
 def main() -> None:
-    """Collects the same episodes here and there, and compares each array."""
+    """Collects the same episodes locally and remotely, and compares each array."""
     with Server([ENV_ID]) as server:
         remote = collect(RemoteEnv(server.target, ENV_ID), "envwire/remote-v0")
     local = collect(gymnasium.make(ENV_ID), "envwire/local-v0")

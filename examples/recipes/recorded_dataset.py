@@ -1,6 +1,6 @@
-"""Makes a Minari dataset of what a server recorded, and compares it with one collected here: `make examples`.
+"""Makes a Minari dataset from a server's recordings, and compares it with a local one: `make examples`.
 
-The agent knows nothing of the recording: it drives a remote environment, in any language.
+The agent needs no code for the recording: it drives a remote environment, in any language.
 """
 
 # pyright: basic, reportMissingImports=false
@@ -47,7 +47,7 @@ def play_members(envs: Any) -> None:
 
 
 def exported(name: str, played: Callable[[str], None]) -> minari.MinariDataset:
-    """Plays on a server that records, and exports what it wrote."""
+    """Plays on a server that records, and exports the recording."""
     directory = tempfile.mkdtemp(prefix="recordings-")
     with Server([ENV_ID], record=directory) as server:
         played(server.target)
@@ -71,7 +71,7 @@ def recorded_members(target: str) -> None:
 
 
 def collected(name: str) -> minari.MinariDataset:
-    """Plays here, with Minari's own collector."""
+    """Plays locally, with Minari's own collector."""
     collector = DataCollector(gymnasium.make(ENV_ID))
     play(collector)
     dataset = collector.create_dataset(name)
@@ -88,7 +88,7 @@ class Unseeded(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 def collected_members(name: str) -> list[minari.MinariDataset]:
-    """Plays a vector environment here, with a collector around each member."""
+    """Plays a local vector environment, with a collector around each member."""
     collectors: list[DataCollector] = []
 
     def member() -> gymnasium.Env[Any, Any]:
@@ -103,7 +103,7 @@ def collected_members(name: str) -> list[minari.MinariDataset]:
 
 
 def check_equal(ours: Any, theirs: Any) -> None:
-    """Compares two episodes, whole."""
+    """Compares two complete episodes."""
     for name in ("observations", "actions", "rewards", "terminations", "truncations"):
         left, right = getattr(ours, name), getattr(theirs, name)
         assert left.dtype == right.dtype
@@ -133,7 +133,7 @@ def check_members() -> None:
     here = collected_members("envwire/member")
     assert here[0].observation_space == there.observation_space
     first = {episode.observations[0].tobytes(): episode for episode in there.iterate_episodes()}
-    # A collector keeps the episode that was under way; an export leaves it out.
+    # A collector keeps the unfinished episode; an export leaves it out.
     ended = [
         episode
         for dataset in here

@@ -1,4 +1,4 @@
-"""PPO of RLlib with two runners, each with remote environments of its own: `make example-rllib`."""
+"""PPO of RLlib with two runners, each with its own remote environments: `make example-rllib`."""
 
 from __future__ import annotations
 

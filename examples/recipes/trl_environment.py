@@ -1,7 +1,7 @@
 """An environment for TRL's `environment_factory` around a remote one: `make examples` plays it without a model.
 
-TRL makes a tool of each public method but `reset` and `get_reward`, and reads its docstring: so this class, and not
-`RemoteEnv` itself, is what it is given.
+TRL makes a tool of each public method except `reset` and `get_reward`, and reads its docstring. Therefore it gets this
+class instead of `RemoteEnv` itself.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ MOVES = {"left": 0, "down": 1, "right": 2, "up": 3}
 
 
 class FrozenLake:
-    """A frozen lake that a language model walks over."""
+    """A frozen lake on which a language model walks."""
 
     def __init__(self, target: str) -> None:
         self._env = RemoteEnv(target, "FrozenLake-v1", render_mode="ansi", is_slippery=False)

@@ -1,6 +1,6 @@
-"""The floor of gRPC in Python: bytes through a stock asyncio server and a stock blocking client.
+"""The lower bound of gRPC in Python: bytes through a stock asyncio server and a stock blocking client.
 
-The variant is the method, "unary" or "stream". There is no protobuf in it: the bytes are the messages.
+The variant is the method, "unary" or "stream". It uses no protobuf: the bytes are the messages.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def serve(setup: Setup, announce: Callable[[int], None]) -> None:
 def connect(setup: Setup, port: int) -> Generator[Step]:
     """Yields one call, or one exchange on a stream."""
     request = bytes(REQUEST_BYTES)
-    # Channels to one address share a connection unless told otherwise; clients elsewhere would not.
+    # By default, channels to one address share a connection; clients in different processes would not.
     options = [*OPTIONS, ("grpc.use_local_subchannel_pool", 1)]
-    # The stubs cannot know what is sent: no serializer is given, so it is bytes.
+    # Without a serializer the messages are bytes, which the type stubs do not express.
     channel: Any
     with grpc.insecure_channel(f"127.0.0.1:{port}", options) as channel:
         if setup.variant == "unary":

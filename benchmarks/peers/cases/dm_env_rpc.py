@@ -1,4 +1,4 @@
-"""dm_env_rpc: its own connection and adaptor, before a thread-pool server that its package leaves to its users."""
+"""dm_env_rpc: its own connection and adaptor, with a thread-pool server, which its package leaves to users."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TYPES = {"float32": pb.DataType.FLOAT, "uint8": pb.DataType.UINT8}
 
 
 class Sized(pb_grpc.EnvironmentServicer):
-    """One world with the trivial environment; every client is alone in it."""
+    """A world with the trivial environment, for one client."""
 
     def __init__(self, setup: Setup) -> None:
         observation = pb.TensorSpec(name="observation", shape=setup.shape, dtype=TYPES[setup.dtype])

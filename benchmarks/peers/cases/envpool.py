@@ -1,4 +1,4 @@
-"""EnvPool: CartPole in C++, stepped by threads of this process. Not remote: the speed anchor of batches."""
+"""EnvPool: CartPole in C++, stepped by threads of this process. A local reference for the speed of batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""envwire: `RemoteEnv` on the trivial environment. The variant is the transport, or one with settings of the server."""
+"""envwire: `RemoteEnv` on the trivial environment. The variant is a transport, or a transport with server settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.peers.setup import Setup, Step
 
 SIZED = "benchmarks/Sized-v0"
 
-#: Variants that are more than a transport: its name, and what the server is told.
+#: Variants that are more than a transport: the transport's name, and the server's settings.
 SETTINGS: dict[str, tuple[str, dict[str, int]]] = {
     "direct-shm": ("direct-unix", {"shared_memory": 128 * 2**20}),
     "direct-tcp, packed": ("direct-tcp", {"sessions_per_process": 32}),

@@ -1,4 +1,4 @@
-"""The trivial environment, for envwire to host: one observation of a given size for ever. Registered on import."""
+"""The trivial environment for envwire: always the same observation, of a given size. Registered on import."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ class Sized(gym.Env[NDArray[Any], Any]):
         return self._observation, 1.0, False, False, {}
 
 
-# The checker complains once about an observation that is not copied. Here the copy would be what is measured.
+# The checker warns once about an observation that is not copied. A copy would distort the measurement.
 gym.register("benchmarks/Sized-v0", entry_point=f"{__name__}:Sized", disable_env_checker=True)

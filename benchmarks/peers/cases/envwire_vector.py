@@ -1,6 +1,6 @@
-"""envwire: `RemoteVectorEnv` of CartPole. The variant says which face, and whether the server steps the batch as one.
+"""envwire: `RemoteVectorEnv` of CartPole. The variant sets the class, and whether the server steps the batch as arrays.
 
-"native" hosts the vectorised CartPole as one session; "gymnasium" is the face for Gymnasium's agents.
+"native" hosts the vectorised CartPole as one session; "gymnasium" uses the class for Gymnasium's agents.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.peers.setup import Setup, Step
 
-#: Where the class is, and what it is told beyond the target, the id and the number of environments.
+#: Module of the class, and its arguments in addition to the target, the id and the number of environments.
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "envwire": ("envwire.client", {}),
     "gymnasium": ("envwire.client.gymnasium", {}),

@@ -1,4 +1,4 @@
-"""OpenEnv: its WebSocket client, used blockingly, before its own FastAPI application. Observations are JSON lists."""
+"""OpenEnv: its WebSocket client, in blocking mode, with its own FastAPI application. Observations are JSON lists."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Move(Action):
 
 
 class Seen(Observation):
-    """The observation: its numbers one by one, as its own environments send pictures."""
+    """The observation as a list of numbers, as OpenEnv's own environments send pictures."""
 
     values: list[int] | list[float]
 
@@ -55,12 +55,12 @@ class Sized(Environment[Move, Seen, State]):
 
     @property
     def state(self) -> State:
-        """There is none."""
+        """Returns no state."""
         return State()
 
 
 class Client(EnvClient[Move, NDArray[Any], State]):
-    """Makes the array that an agent needs of the list that arrives."""
+    """Converts the received list to the array that an agent needs."""
 
     dtype: str = "uint8"
 
@@ -79,7 +79,7 @@ def serve(setup: Setup, announce: Callable[[int], None]) -> None:
     """Serves the trivial environment."""
     app = create_fastapi_app(lambda: Sized(setup), Move, Seen, max_concurrent_envs=setup.clients)
     listener = socket.create_server(("127.0.0.1", 0), backlog=128)
-    # Who connects before the application runs waits in the backlog.
+    # Clients that connect before the application runs wait in the backlog.
     announce(listener.getsockname()[1])
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listener])
 

@@ -1,4 +1,4 @@
-"""The floor: bytes to and fro on blocking TCP sockets, nothing encoded, a thread for each client.
+"""The lower bound: bytes in both directions on blocking TCP sockets, without encoding, one thread per client.
 
 The variant "reused" receives into one buffer; "fresh" into a new array each time, as an environment has to.
 """
@@ -15,7 +15,7 @@ import numpy as np
 from benchmarks.peers.setup import Setup, Step
 
 REQUEST_BYTES = 64
-#: What a reply needs beside its observation: a reward, two flags, a number, lengths.
+#: Bytes of a reply in addition to its observation: a reward, two flags, a number, lengths.
 EXTRA_BYTES = 48
 
 
@@ -58,7 +58,7 @@ def connect(setup: Setup, port: int) -> Generator[Step]:
     length, request = setup.size + EXTRA_BYTES, bytes(REQUEST_BYTES)
     buffer = memoryview(bytearray(length))
     with _no_delay(socket.create_connection(("127.0.0.1", port), timeout=30)) as connection:
-        # A timeout would put the socket into non-blocking mode with a poll before each call.
+        # With a timeout, Python makes the socket non-blocking and polls before each call.
         connection.settimeout(None)
 
         def reused() -> object:

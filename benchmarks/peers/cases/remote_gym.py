@@ -1,6 +1,6 @@
-"""remote-gym: its `RemoteEnvironment` before its own server, each environment in a process as is its default.
+"""remote-gym: its `RemoteEnvironment` with its own server, each environment in a process, which is the default.
 
-Its server loads this file once more, as the entry point that makes environments.
+Its server loads this file a second time, as the entry point that makes environments.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from benchmarks.peers.setup import Setup, Step
 class Sized(gymnasium.Env[NDArray[Any], int]):
     """Returns the same preallocated observation, reward 1.0, and never ends."""
 
-    # Gymnasium gave this up; remote-gym's server reads it, and wants it to fit its float32.
+    # Gymnasium removed this attribute; remote-gym's server reads it, and needs values that fit its float32.
     reward_range = (np.float32(0), np.float32(1))
 
     def __init__(self, size: int) -> None:
@@ -48,7 +48,7 @@ def create_environment(env_id: int, size: int, **_: Any) -> Sized:
 
 
 def _free_port() -> int:
-    # Its server must be told a port.
+    # Its server needs an explicit port.
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 
@@ -57,7 +57,7 @@ def serve(setup: Setup, announce: Callable[[int], None]) -> None:
     """Serves the trivial environment."""
     from remote_gym import create_remote_environment_server
 
-    # By default it forks while its gRPC server runs: now and then such a start hangs. A step costs the same.
+    # By default it forks while its gRPC server runs, and such a start sometimes hangs. The cost of a step is the same.
     multiprocessing.set_start_method("spawn")
     entry_point = str(Path(__file__).relative_to(Path.cwd()))
     arguments = {"entrypoint": entry_point, "entrypoint_kwargs": {"size": setup.size}}

@@ -22,7 +22,7 @@ import java.nio.ByteOrder;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 
-/** Drives one episode of CartPole from the .proto files alone, by unary calls. */
+/** Drives one episode of CartPole with only the .proto files, by unary calls. */
 public final class CartPole {
   private static final long SEED = 7;
   private static final long TIMEOUT_SECONDS = 30;
@@ -46,7 +46,7 @@ public final class CartPole {
               .build();
     }
 
-    // A request that got no answer may be repeated with its number.
+    // A request without an answer may be repeated with its number.
 
     ResetResponse reset() {
       return client.reset(
@@ -78,7 +78,7 @@ public final class CartPole {
     return Value.newBuilder().setIntValue(value).build();
   }
 
-  /** Pushes to the side that the pole leans to. The elements of an array are packed, little-endian. */
+  /** Pushes to the side to which the pole leans. The elements of an array are packed, little-endian. */
   private static long policy(Value observation) {
     float angle =
         observation
@@ -104,7 +104,7 @@ public final class CartPole {
     System.out.printf(Locale.ROOT, "%d steps, return %.1f%n", steps, total);
   }
 
-  /** Returns the reason of an error of the server; empty for one of gRPC itself. */
+  /** Returns the reason of a server's error; empty for an error of gRPC itself. */
   private static String reason(StatusRuntimeException error) throws InvalidProtocolBufferException {
     for (Any detail : StatusProto.fromThrowable(error).getDetailsList()) {
       if (detail.is(ErrorInfo.class)) {
