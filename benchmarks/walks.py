@@ -73,7 +73,7 @@ def _module(code: CodeType) -> str:
 
 
 class Traced(gym.Env[np.ndarray, int]):
-    """Traces the session process from one step to the next: action 1 starts, action 2 stops and returns it in the info."""
+    """Traces the session process from one step to the next: action 1 starts, action 2 stops and returns the trace."""
 
     observation_space = gym.spaces.Box(-1, 1, (4,), np.float32)
     action_space = gym.spaces.Discrete(3)

@@ -14,7 +14,7 @@ ENV_ID, STEPS = "ALE/Breakout-v5", 1024
 
 
 def main() -> None:
-    """Trains briefly. Without `terminal_on_life_loss`, since only a wrapper on the server can read the emulator's lives."""
+    """Trains briefly, without `terminal_on_life_loss`: only a wrapper on the server can read the emulator's lives."""
     torch.set_num_threads(1)
     with Server([ENV_ID], imports=["ale_py"]) as server:
 

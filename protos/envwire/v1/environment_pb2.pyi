@@ -3,7 +3,7 @@
 isort:skip_file
 The service: make environments, and drive them.
 
-docs/protocol.md tells it as a story, with the states of a session and an example conversation.
+docs/protocol.md describes the protocol, with the states of a session and an example conversation.
 """
 
 import builtins
@@ -22,9 +22,9 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class SessionHeader(google.protobuf.message.Message):
-    """Whose request it is: the first field of every request of a session, so that a relay reads no further.
+    """The session of a request. It is the first field of every request of a session, so that a relay reads only this field.
 
-    It does not count when requests are compared: a repeated request may show another header than the first one. On a
+    It is ignored when requests are compared: a repeated request may have another header than the first one. On a
     direct channel, which belongs to one session, requests have none.
     """
 
@@ -48,7 +48,7 @@ global___SessionHeader = SessionHeader
 
 @typing.final
 class ListEnvironmentsRequest(google.protobuf.message.Message):
-    """Asks for the list of environments."""
+    """Requests the list of environments."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -70,8 +70,8 @@ class EnvironmentListing(google.protobuf.message.Message):
     library: builtins.str
     """The library that registers it: "envwire" or "gymnasium"."""
     group: builtins.str
-    """The group that it is in, by the name that the server's operator gave it; empty for none. An id is in one group. See
-    LibraryInfo for which version of the library makes it.
+    """Name of its group, as the server's operator configured it; empty for none. An id is in one group. LibraryInfo has
+    the version of the library in each group.
     """
     @property
     def spec(self) -> envwire.v1.specs_pb2.EnvSpec:
@@ -136,7 +136,7 @@ global___WrapperRequest = WrapperRequest
 
 @typing.final
 class VectorRequest(google.protobuf.message.Message):
-    """Asks for a vector environment: several environments of one id that step together in one session."""
+    """Requests a vector environment: several environments of one id that step together in one session."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -145,16 +145,16 @@ class VectorRequest(google.protobuf.message.Message):
     AUTORESET_MODE_FIELD_NUMBER: builtins.int
     REPORT_MEMBER_RESETS_FIELD_NUMBER: builtins.int
     num_envs: builtins.int
-    """How many; at least one, at most `max_envs_per_session` of GetServerInfo."""
+    """Number of environments; at least one, at most `max_envs_per_session` of GetServerInfo."""
     vectorization_mode: builtins.str
-    """How the environments are stepped, in the library's own words: "sync" or "vector_entry_point"; empty for "sync"."""
+    """How the environments are stepped, in the library's terms: "sync" or "vector_entry_point"; empty for "sync"."""
     autoreset_mode: builtins.str
     """When an environment whose episode ended is reset: a member of AutoresetMode, "NEXT_STEP", "SAME_STEP", "DISABLED";
     empty for "NEXT_STEP".
     """
     report_member_resets: builtins.bool
-    """Whether answers tell the resets of members, so that a client can bring each of them back by its own episode. Where
-    the environments of a session cannot be told apart, no answer does.
+    """Whether answers report resets of members, so that a client can recover each member by replaying its own episode. If
+    the environments of a session cannot be distinguished, answers do not report resets.
     """
     def __init__(
         self,
@@ -170,7 +170,7 @@ global___VectorRequest = VectorRequest
 
 @typing.final
 class MakeRequest(google.protobuf.message.Message):
-    """Asks for an environment."""
+    """Requests an environment."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -185,17 +185,17 @@ class MakeRequest(google.protobuf.message.Message):
     COPY_OF_FIELD_NUMBER: builtins.int
     REQUEST_ID_FIELD_NUMBER: builtins.int
     env_id: builtins.str
-    """Id as ListEnvironments gives it."""
+    """Id, as in ListEnvironments."""
     library: builtins.str
-    """Library to take the id from, and no other; empty for any."""
+    """The library that must have the id; empty for any."""
     render_mode: builtins.str
     """Render mode; absent for none."""
     prefer: builtins.str
     """Library to look in first when several have the id; empty for "envwire" before "gymnasium"."""
     request_id: builtins.bytes
-    """16 random bytes that name this Make, so that it can be repeated when its answer was lost: the repeat joins the Make
-    under way, or gets the same answer. INVALID_ARGUMENT with another request. Kept for each client until the session
-    serves a request or ends; failures are not kept. Empty for a Make that is not repeated.
+    """16 random bytes that identify this Make, so that it can be repeated if its answer was lost: the repeat joins the
+    Make in progress, or gets the same answer. INVALID_ARGUMENT with another request. Kept for each client until the
+    session serves a request or ends. Failures are not kept. Empty for a Make that is not repeated.
     """
     @property
     def kwargs(self) -> envwire.v1.values_pb2.ValueMap:
@@ -207,7 +207,7 @@ class MakeRequest(google.protobuf.message.Message):
 
     @property
     def lease(self) -> google.protobuf.duration_pb2.Duration:
-        """Lease that the client would like; absent for the server's default, cut to the server's maximum."""
+        """Requested lease; absent for the server's default; limited to the server's maximum."""
 
     @property
     def vector(self) -> global___VectorRequest:
@@ -215,8 +215,8 @@ class MakeRequest(google.protobuf.message.Message):
 
     @property
     def copy_of(self) -> global___SessionHeader:
-        """Makes a copy of this session's environment in its present state instead, by a fork of its process; only `lease` is
-        looked at besides. Only where `capabilities` of MakeResponse names "fork".
+        """Instead, makes a copy of this session's environment in its current state, by a fork of its process. Of the other
+        fields only `lease` is used. Requires "fork" in `capabilities` of MakeResponse.
         """
 
     def __init__(
@@ -241,15 +241,15 @@ global___MakeRequest = MakeRequest
 
 @typing.final
 class DirectChannel(google.protobuf.message.Message):
-    """Where a session is reached without gRPC: see direct.proto."""
+    """Addresses at which a session is reached without gRPC; see direct.proto."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     ADDRESSES_FIELD_NUMBER: builtins.int
     @property
     def addresses(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """In the order to try: "HOST:PORT"; ":PORT" is on the host that the client knows the server by; "unix-abstract:NAME" on
-        the same machine.
+        """In the order to try: "HOST:PORT"; ":PORT" for the host under which the client knows the server;
+        "unix-abstract:NAME" on the same machine.
         """
 
     def __init__(
@@ -263,7 +263,7 @@ global___DirectChannel = DirectChannel
 
 @typing.final
 class VectorInfo(google.protobuf.message.Message):
-    """What a vector environment shows beyond a single one."""
+    """Properties that only a vector environment has."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -272,9 +272,9 @@ class VectorInfo(google.protobuf.message.Message):
     SINGLE_ACTION_SPACE_FIELD_NUMBER: builtins.int
     AUTORESET_MODE_FIELD_NUMBER: builtins.int
     num_envs: builtins.int
-    """How many environments there are."""
+    """Number of environments."""
     autoreset_mode: builtins.str
-    """When an environment whose episode ended is reset; empty when it does not say."""
+    """When an environment whose episode ended is reset; empty if the environment does not specify it."""
     @property
     def single_observation_space(self) -> envwire.v1.spaces_pb2.Space:
         """Space of one environment's observations."""
@@ -298,7 +298,7 @@ global___VectorInfo = VectorInfo
 
 @typing.final
 class MakeResponse(google.protobuf.message.Message):
-    """A new session and all that a proxy shows of its environment."""
+    """A new session, and the properties of its environment that a proxy shows."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -322,26 +322,26 @@ class MakeResponse(google.protobuf.message.Message):
     INCARNATION_FIELD_NUMBER: builtins.int
     RECORDING_FIELD_NUMBER: builtins.int
     session_id: builtins.str
-    """Names the session, and in it the run of the server that made it. Random and never used again: a server that does not
-    know it answers NOT_FOUND. There is nothing in it that a client has to read.
+    """Identifies the session, and the run of the server that made it. Random and never reused: a server that does not
+    know it answers NOT_FOUND. Clients need not parse it.
     """
     secret: builtins.bytes
     """Proves that a request comes from the session's owner. Keep it out of logs."""
     address: builtins.str
-    """HOST:PORT that the server's operator advertised for it; empty for none. Use it when a server answers there, within a
-    second, with `incarnation`; else stay with the address that answered this Make.
+    """HOST:PORT that the server's operator advertised; empty for none. Use it if a server with this `incarnation` answers
+    there within a second; otherwise use the address that answered this Make.
     """
     library: builtins.str
     """The library that made the environment."""
     render_mode: builtins.str
     """Render mode; absent for none."""
     description: builtins.str
-    """How the environment prints."""
+    """The environment's string representation."""
     incarnation: builtins.str
-    """Names this run of the server, as `incarnation` of GetServerInfo does."""
+    """Identifies this run of the server, as `incarnation` of GetServerInfo does."""
     recording: builtins.str
-    """Name of the recording that the server keeps of this session; empty when it keeps none. What the session is asked and
-    answers is written to a file of the operator's.
+    """Name of the recording that the server keeps of this session; empty if it keeps none. A recording is a file of the
+    operator with the session's requests and answers.
     """
     @property
     def observation_space(self) -> envwire.v1.spaces_pb2.Space:
@@ -361,15 +361,15 @@ class MakeResponse(google.protobuf.message.Message):
 
     @property
     def spec(self) -> envwire.v1.specs_pb2.EnvSpec:
-        """How the environment was made; absent when it was not made from a specification."""
+        """How the environment was made; absent if it was not made from a specification."""
 
     @property
     def lease(self) -> google.protobuf.duration_pb2.Duration:
-        """Lease granted: the session ends after this time without an open stream and without a request."""
+        """The granted lease: the session ends after this time without an open stream, direct channel or request."""
 
     @property
     def step_timeout(self) -> google.protobuf.duration_pb2.Duration:
-        """Time that the server gives one request before it ends the session."""
+        """Time limit of one request, after which the server ends the session."""
 
     @property
     def warnings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[envwire.v1.status_pb2.Warning]:
@@ -377,7 +377,7 @@ class MakeResponse(google.protobuf.message.Message):
 
     @property
     def direct(self) -> global___DirectChannel:
-        """The direct channel to it; absent when there is none."""
+        """The direct channel to it; absent if there is none."""
 
     @property
     def vector(self) -> global___VectorInfo:
@@ -385,8 +385,8 @@ class MakeResponse(google.protobuf.message.Message):
 
     @property
     def capabilities(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """What can be done with this session besides, by name: "chunk", "replay", "save_state", "fork". A gateway adds "relayed"
-        where it alone reaches the server.
+        """Optional features of this session: "chunk", "replay", "save_state", "fork". A gateway adds "relayed" if only the
+        gateway can reach the server.
         """
 
     def __init__(
@@ -441,7 +441,7 @@ class ResetRequest(google.protobuf.message.Message):
 
     @property
     def seed(self) -> envwire.v1.values_pb2.Value:
-        """Seed; absent to go on with the present generator. A non-negative integer; anything else is for the environment to refuse."""
+        """Seed; absent to go on with the current generator. A non-negative integer; the environment refuses other values."""
 
     @property
     def options(self) -> envwire.v1.values_pb2.ValueMap:
@@ -453,7 +453,7 @@ class ResetRequest(google.protobuf.message.Message):
 
     @property
     def member_options(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[envwire.v1.values_pb2.ValueMap]:
-        """Options of each member of a vector environment, in order; without any, `options` are everybody's."""
+        """Options of each member of a vector environment, in order; if empty, `options` apply to all members."""
 
     def __init__(
         self,
@@ -500,7 +500,7 @@ class ResetResponse(google.protobuf.message.Message):
 
     @property
     def member_resets(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___MemberReset]:
-        """Of a vector environment that was asked for them at Make: the members that were reset without a seed."""
+        """For a vector environment with `report_member_resets`: the members that were reset without a seed."""
 
     def __init__(
         self,
@@ -528,7 +528,7 @@ class MemberReset(google.protobuf.message.Message):
     """Its index."""
     @property
     def np_random(self) -> envwire.v1.spaces_pb2.RandomState:
-        """State of its generator before; absent when it has none that can be sent."""
+        """State of its generator before the reset; absent if it has none that can be sent."""
 
     def __init__(
         self,
@@ -551,11 +551,11 @@ class RandomMirror(google.protobuf.message.Message):
     NP_RANDOM_SEED_FIELD_NUMBER: builtins.int
     @property
     def np_random(self) -> envwire.v1.spaces_pb2.RandomState:
-        """Its state; absent while there is none."""
+        """Its state; absent if there is none yet."""
 
     @property
     def np_random_seed(self) -> envwire.v1.values_pb2.Value:
-        """Its seed, -1 when unknown; absent when the environment keeps none."""
+        """Its seed, -1 if unknown; absent if the environment does not keep one."""
 
     def __init__(
         self,
@@ -570,7 +570,7 @@ global___RandomMirror = RandomMirror
 
 @typing.final
 class StepRequest(google.protobuf.message.Message):
-    """Asks for one step."""
+    """Requests one step, or a chunk of steps."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -598,8 +598,8 @@ class StepRequest(google.protobuf.message.Message):
 
     @property
     def actions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[envwire.v1.values_pb2.Value]:
-        """A chunk: actions to take one after another, as if each came by itself, until the episode ends or one fails. At most
-        1,024; INVALID_VALUE with more, or beside `action`.
+        """A chunk: actions to take one after another, as in separate requests, until the episode ends or one fails. At most
+        1,024; INVALID_VALUE with more, or together with `action`.
         """
 
     def __init__(
@@ -619,7 +619,7 @@ global___StepRequest = StepRequest
 
 @typing.final
 class StepResponse(google.protobuf.message.Message):
-    """What one step led to."""
+    """The result of one step."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -637,11 +637,11 @@ class StepResponse(google.protobuf.message.Message):
     ERROR_FIELD_NUMBER: builtins.int
     MEMBER_RESETS_FIELD_NUMBER: builtins.int
     reward: builtins.float
-    """The reward; NaN when it is not a number."""
+    """The reward; NaN if it is not a number."""
     terminated: builtins.bool
     """Whether a terminal state was reached."""
     truncated: builtins.bool
-    """Whether the episode was cut short, by a time limit for instance."""
+    """Whether the episode was truncated, for example by a time limit."""
     @property
     def observation(self) -> envwire.v1.values_pb2.Value:
         """The observation."""
@@ -652,15 +652,15 @@ class StepResponse(google.protobuf.message.Message):
 
     @property
     def typed_reward(self) -> envwire.v1.values_pb2.Value:
-        """The reward as the environment typed it; absent when it is a plain floating-point number."""
+        """The reward with the environment's type; absent if it is a plain floating-point number."""
 
     @property
     def typed_terminated(self) -> envwire.v1.values_pb2.Value:
-        """`terminated` as the environment typed it; absent when it is a plain boolean."""
+        """`terminated` with the environment's type; absent if it is a plain boolean."""
 
     @property
     def typed_truncated(self) -> envwire.v1.values_pb2.Value:
-        """`truncated` as the environment typed it; absent when it is a plain boolean."""
+        """`truncated` with the environment's type; absent if it is a plain boolean."""
 
     @property
     def warnings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[envwire.v1.status_pb2.Warning]:
@@ -672,17 +672,17 @@ class StepResponse(google.protobuf.message.Message):
 
     @property
     def steps(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___StepResponse]:
-        """Of a chunk: what each action that was taken led to, in order; only `warnings` is set besides. Fewer than were asked
-        for when the episode ended, when one failed, and when the answer took long or grew large: send the rest then.
+        """For a chunk: the results of the actions that were taken, in order; then only `warnings` is set besides. Fewer than
+        requested if the episode ended, one failed, or the answer took long or grew large; in the last case send the rest.
         """
 
     @property
     def error(self) -> envwire.v1.status_pb2.ErrorStatus:
-        """Of a chunk: why the action behind the last of `steps` failed, as a step by itself would; absent when none did."""
+        """For a chunk: the error of the action after the last of `steps`, as for a single step; absent if none failed."""
 
     @property
     def member_resets(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___MemberReset]:
-        """Of a vector environment that was asked for them at Make: the members that were reset in this step."""
+        """For a vector environment with `report_member_resets`: the members that were reset in this step."""
 
     def __init__(
         self,
@@ -708,7 +708,7 @@ global___StepResponse = StepResponse
 
 @typing.final
 class RenderRequest(google.protobuf.message.Message):
-    """Asks for a frame."""
+    """Requests a frame."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -760,7 +760,7 @@ global___RenderResponse = RenderResponse
 
 @typing.final
 class CloseRequest(google.protobuf.message.Message):
-    """Asks to close."""
+    """Requests the end of the session."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -805,7 +805,7 @@ global___CloseResponse = CloseResponse
 
 @typing.final
 class GetAttributeRequest(google.protobuf.message.Message):
-    """Asks for an attribute."""
+    """Requests an attribute."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -819,7 +819,7 @@ class GetAttributeRequest(google.protobuf.message.Message):
     name: builtins.str
     """Its name: an identifier that does not begin with two underscores."""
     probe: builtins.bool
-    """Ask only whether it exists."""
+    """Whether to return only whether it exists."""
     @property
     def header(self) -> global___SessionHeader:
         """Whose it is; absent on a direct channel."""
@@ -855,7 +855,7 @@ class GetAttributeResponse(google.protobuf.message.Message):
     RANDOM_FIELD_NUMBER: builtins.int
     MEMBER_RANDOM_FIELD_NUMBER: builtins.int
     callable: builtins.bool
-    """True: it is a method, for CallMethod to call. A probe that found anything answers so as well."""
+    """True: it is a method, which CallMethod can call. Also set if a probe found any attribute."""
     exists: builtins.bool
     """Whether it exists."""
     @property
@@ -868,11 +868,11 @@ class GetAttributeResponse(google.protobuf.message.Message):
 
     @property
     def random(self) -> global___RandomMirror:
-        """The environment's generator, when "np_random" was asked for."""
+        """The environment's generator, if "np_random" was requested."""
 
     @property
     def member_random(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___RandomMirror]:
-        """The generators of a vector environment's members, in order, when "np_random" was asked for and they have their own."""
+        """The generators of a vector environment's members, in order, if "np_random" was requested and each has its own."""
 
     def __init__(
         self,
@@ -892,7 +892,7 @@ global___GetAttributeResponse = GetAttributeResponse
 
 @typing.final
 class SetAttributeRequest(google.protobuf.message.Message):
-    """Asks to set an attribute."""
+    """Requests to set an attribute."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -907,7 +907,7 @@ class SetAttributeRequest(google.protobuf.message.Message):
     name: builtins.str
     """Its name: an identifier that does not begin with two underscores."""
     force: builtins.bool
-    """Whether to create it on the outermost wrapper when none has it."""
+    """Whether to create it on the outermost wrapper if no layer has it."""
     @property
     def header(self) -> global___SessionHeader:
         """Whose it is; absent on a direct channel."""
@@ -937,7 +937,7 @@ global___SetAttributeRequest = SetAttributeRequest
 
 @typing.final
 class SetAttributeResponse(google.protobuf.message.Message):
-    """What became of it."""
+    """The result of setting an attribute."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -961,7 +961,7 @@ global___SetAttributeResponse = SetAttributeResponse
 
 @typing.final
 class CallMethodRequest(google.protobuf.message.Message):
-    """Asks to call a method."""
+    """Requests the call of a method."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1008,7 +1008,7 @@ global___CallMethodRequest = CallMethodRequest
 
 @typing.final
 class CallMethodResponse(google.protobuf.message.Message):
-    """What the method returned."""
+    """The return value of the method."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1035,9 +1035,9 @@ global___CallMethodResponse = CallMethodResponse
 
 @typing.final
 class ReplayRequest(google.protobuf.message.Message):
-    """Asks to apply recorded requests, as if each came by itself, and to say whether their answers are those of before.
+    """Requests to apply recorded requests, as if each were sent separately, and to return a digest of their answers.
 
-    A long recording comes in several of these, in order.
+    A long recording is sent in several of these, in order.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -1053,11 +1053,11 @@ class ReplayRequest(google.protobuf.message.Message):
     sequence: builtins.int
     """Number of this request in its session; the recorded requests use none."""
     position: builtins.int
-    """How many requests of the recording were served before; 0 begins one."""
+    """Number of requests of the recording that were served before; 0 begins a recording."""
     epoch: builtins.int
-    """How many sessions of the client's environment were lost before this one; shown to those who watch the server."""
+    """Number of sessions of the client's environment that were lost before this one; shown to watchers of the server."""
     loss: builtins.str
-    """Why the last of them was lost: a reason of ErrorInfo; empty when its server did not answer."""
+    """Why the last of them was lost: a reason of ErrorInfo; empty if its server did not answer."""
     @property
     def header(self) -> global___SessionHeader:
         """Whose it is; absent on a direct channel."""
@@ -1065,17 +1065,19 @@ class ReplayRequest(google.protobuf.message.Message):
     @property
     def requests(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.bytes]:
         """The requests, in order, each a serialised InteractRequest with reset, step, render, set_attribute, call_method,
-        save_state or restore_state. Header and number in them are not looked at.
+        save_state or restore_state. Their headers and numbers are ignored.
         """
 
     @property
     def unseen(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Positions in the recording of requests whose answers do not go into the digest: nobody saw them."""
+        """Positions in the recording of requests whose answers are left out of the digest, because the client did not see
+        them.
+        """
 
     @property
     def member_starts(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___MemberStart]:
-        """Of a vector environment: where its members begin, from the first of these requests on. Until then a member is left
-        out: it is neither stepped nor reset, and its part of the answers is anything. Others take part in all requests.
+        """For a vector environment: where its members begin, from the first of these requests on. Until then a member is left
+        out: it is neither stepped nor reset, and its part of the answers is undefined. Others take part in all requests.
         """
 
     def __init__(
@@ -1097,7 +1099,7 @@ global___ReplayRequest = ReplayRequest
 
 @typing.final
 class MemberStart(google.protobuf.message.Message):
-    """Where a member of a vector environment begins in a recording: with a reset of its own."""
+    """Where a member of a vector environment begins in a recording: with a separate reset."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1126,9 +1128,9 @@ global___MemberStart = MemberStart
 
 @typing.final
 class ReplayResponse(google.protobuf.message.Message):
-    """How far a recording was served, and the digest of the answers.
+    """The progress of a replay, and the digest of the answers.
 
-    docs/protocol.md says what goes into a digest.
+    docs/protocol.md defines the digest.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -1138,7 +1140,7 @@ class ReplayResponse(google.protobuf.message.Message):
     DIGEST_FIELD_NUMBER: builtins.int
     WARNINGS_FIELD_NUMBER: builtins.int
     served: builtins.int
-    """How many requests of the recording were served in all. When there are more left, send them from here on."""
+    """Number of requests of the recording that were served in total. If there are more, send them from here on."""
     digest: builtins.bytes
     """The digest after the last request that was served."""
     @property
@@ -1163,7 +1165,7 @@ global___ReplayResponse = ReplayResponse
 
 @typing.final
 class SaveStateRequest(google.protobuf.message.Message):
-    """Asks to keep the present state."""
+    """Requests to save the current state."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1188,14 +1190,14 @@ global___SaveStateRequest = SaveStateRequest
 
 @typing.final
 class SaveStateResponse(google.protobuf.message.Message):
-    """The state is kept. It never leaves the server, and ends with the session."""
+    """The state is saved. It never leaves the server, and is deleted with the session."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     STATE_FIELD_NUMBER: builtins.int
     WARNINGS_FIELD_NUMBER: builtins.int
     state: builtins.int
-    """Names it in this session: 1 for the first, then one more each time."""
+    """Its number in this session: 1 for the first state, then incremented."""
     @property
     def warnings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[envwire.v1.status_pb2.Warning]:
         """Warnings given meanwhile."""
@@ -1212,7 +1214,7 @@ global___SaveStateResponse = SaveStateResponse
 
 @typing.final
 class RestoreStateRequest(google.protobuf.message.Message):
-    """Asks to go back to a state."""
+    """Requests to restore a state."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1222,7 +1224,7 @@ class RestoreStateRequest(google.protobuf.message.Message):
     sequence: builtins.int
     """Number of this request in its session."""
     state: builtins.int
-    """Its name, from SaveState. INVALID_ARGUMENT when the session does not keep it, or not any more."""
+    """Its number, from SaveState. INVALID_ARGUMENT if the session does not have it, or has deleted it."""
     @property
     def header(self) -> global___SessionHeader:
         """Whose it is; absent on a direct channel."""
@@ -1241,7 +1243,7 @@ global___RestoreStateRequest = RestoreStateRequest
 
 @typing.final
 class RestoreStateResponse(google.protobuf.message.Message):
-    """The environment is where it was."""
+    """The state is restored."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1261,7 +1263,7 @@ global___RestoreStateResponse = RestoreStateResponse
 
 @typing.final
 class RenewLeaseRequest(google.protobuf.message.Message):
-    """Asks to renew a lease."""
+    """Requests to renew a lease."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1282,14 +1284,14 @@ global___RenewLeaseRequest = RenewLeaseRequest
 
 @typing.final
 class RenewLeaseResponse(google.protobuf.message.Message):
-    """The lease runs anew."""
+    """The lease is renewed."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     LEASE_FIELD_NUMBER: builtins.int
     @property
     def lease(self) -> google.protobuf.duration_pb2.Duration:
-        """Its whole length."""
+        """Its duration."""
 
     def __init__(
         self,
@@ -1303,7 +1305,7 @@ global___RenewLeaseResponse = RenewLeaseResponse
 
 @typing.final
 class GetSessionStatsRequest(google.protobuf.message.Message):
-    """Asks how a session's time was spent."""
+    """Requests the statistics of a session."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1324,7 +1326,7 @@ global___GetSessionStatsRequest = GetSessionStatsRequest
 
 @typing.final
 class GetSessionStatsResponse(google.protobuf.message.Message):
-    """What a session did since it was made."""
+    """Statistics of a session since it was made."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1335,11 +1337,11 @@ class GetSessionStatsResponse(google.protobuf.message.Message):
     """Requests served."""
     @property
     def serving(self) -> google.protobuf.duration_pb2.Duration:
-        """Time spent on them: reading, the environment, writing."""
+        """Time spent on them: decoding, the environment, encoding."""
 
     @property
     def stepping(self) -> google.protobuf.duration_pb2.Duration:
-        """Part of it that the environment's own steps took."""
+        """The part of it that the environment's own steps took."""
 
     def __init__(
         self,
@@ -1355,13 +1357,13 @@ global___GetSessionStatsResponse = GetSessionStatsResponse
 
 @typing.final
 class GetServerInfoRequest(google.protobuf.message.Message):
-    """Asks about the server."""
+    """Requests information about the server."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     ENV_ID_FIELD_NUMBER: builtins.int
     env_id: builtins.str
-    """Id of an environment whose `step_time` is wanted as well; empty for none."""
+    """Id of an environment whose `step_time` is requested as well; empty for none."""
     def __init__(
         self,
         *,
@@ -1373,7 +1375,7 @@ global___GetServerInfoRequest = GetServerInfoRequest
 
 @typing.final
 class LibraryInfo(google.protobuf.message.Message):
-    """A library that the server makes environments with."""
+    """A library with which the server makes environments."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1385,7 +1387,7 @@ class LibraryInfo(google.protobuf.message.Message):
     version: builtins.str
     """Its version."""
     group: builtins.str
-    """The group of environments that it makes; empty for those that are in none. Groups may have different versions."""
+    """The group of environments that it makes; empty for those in no group. Groups may have different versions."""
     def __init__(
         self,
         *,
@@ -1399,7 +1401,7 @@ global___LibraryInfo = LibraryInfo
 
 @typing.final
 class GetServerInfoResponse(google.protobuf.message.Message):
-    """About the server."""
+    """Information about the server."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -1420,22 +1422,22 @@ class GetServerInfoResponse(google.protobuf.message.Message):
     version: builtins.str
     """Version of the server."""
     max_sessions: builtins.int
-    """How many sessions it holds at most."""
+    """Maximum number of sessions."""
     active_sessions: builtins.int
-    """How many it holds."""
+    """Current number of sessions."""
     incarnation: builtins.str
-    """Names this run of the server; another after every start."""
+    """Identifies this run of the server; changes with every start."""
     max_message_bytes: builtins.int
     """Largest message accepted, in bytes."""
     draining: builtins.bool
     """True while the server finishes its sessions and takes no new ones."""
     cpu_count: builtins.int
-    """Processors that sessions run on; as many sessions can work at the same time."""
+    """Number of processors for sessions; this many sessions can work at the same time."""
     max_envs_per_session: builtins.int
-    """How many environments a session of a vector environment takes at most."""
+    """Maximum number of environments in one session of a vector environment."""
     @property
     def capabilities(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """What it can do beyond the unary calls, by name: "interact", "direct", "make", "vector", "replay",
+        """Features in addition to the unary calls: "interact", "direct", "make", "vector", "replay",
         "save_state", "fork".
         """
 
@@ -1445,7 +1447,7 @@ class GetServerInfoResponse(google.protobuf.message.Message):
 
     @property
     def default_lease(self) -> google.protobuf.duration_pb2.Duration:
-        """Lease of a session that asks for none."""
+        """Lease of a session whose Make requests none."""
 
     @property
     def max_lease(self) -> google.protobuf.duration_pb2.Duration:
@@ -1457,8 +1459,8 @@ class GetServerInfoResponse(google.protobuf.message.Message):
 
     @property
     def step_time(self) -> google.protobuf.duration_pb2.Duration:
-        """What a step of one environment of the id that the request named takes on this server, by the sessions that it has had;
-        absent where it does not know. For clients that choose how many environments step together.
+        """Duration of a step of one environment of the requested id on this server, measured in earlier sessions; absent if
+        it is unknown. Clients use it to choose how many environments step together.
         """
 
     def __init__(
@@ -1675,12 +1677,12 @@ class InteractResponse(google.protobuf.message.Message):
 
     @property
     def error(self) -> envwire.v1.status_pb2.ErrorStatus:
-        """What went wrong."""
+        """The error."""
 
     @property
     def notices(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[envwire.v1.status_pb2.Notice]:
-        """What the server wants known besides, with any answer; on unary calls in the trailing metadata
-        "envwire-notices-bin", as a NoticeList. Most often empty.
+        """Notices of the server, with any answer; on unary calls in the trailing metadata
+        "envwire-notices-bin", as a NoticeList. Usually empty.
         """
 
     def __init__(

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class EnvironmentServiceStub(object):
-    """Hosts environments. Every call is answered once; a call that changes a session carries a sequence number, and
-    may be repeated without harm.
+    """Hosts environments. Every call is answered once. A call that changes a session has a sequence number, and may be
+    repeated without being served twice.
     """
 
     def __init__(self, channel):
@@ -119,8 +119,8 @@ class EnvironmentServiceStub(object):
 
 
 class EnvironmentServiceServicer(object):
-    """Hosts environments. Every call is answered once; a call that changes a session carries a sequence number, and
-    may be repeated without harm.
+    """Hosts environments. Every call is answered once. A call that changes a session has a sequence number, and may be
+    repeated without being served twice.
     """
 
     def ListEnvironments(self, request, context):
@@ -131,7 +131,7 @@ class EnvironmentServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Make(self, request, context):
-        """Makes an environment in a session of its own. RESOURCE_EXHAUSTED when the server is full.
+        """Makes an environment in a new session. RESOURCE_EXHAUSTED if the server is full.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -152,21 +152,21 @@ class EnvironmentServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Render(self, request, context):
-        """Renders the present state in the mode that Make fixed.
+        """Renders the current state in the render mode of Make.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Close(self, request, context):
-        """Closes the environment and ends its session. Closing twice is harmless.
+        """Closes the environment and ends its session. Closing is idempotent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetAttribute(self, request, context):
-        """Reads an attribute, on the outermost wrapper that has it.
+        """Reads an attribute of the outermost wrapper that has it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -180,56 +180,57 @@ class EnvironmentServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def CallMethod(self, request, context):
-        """Calls a method, of the outermost wrapper that has it.
+        """Calls a method of the outermost wrapper that has it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Replay(self, request, context):
-        """Applies recorded requests, to bring a new session to where one that was lost had come.
+        """Applies recorded requests, to bring a new session to the state of a lost one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SaveState(self, request, context):
-        """Keeps the present state of the environment in the session. UNIMPLEMENTED where the environment does not offer it.
+        """Saves the current state of the environment in the session. UNIMPLEMENTED if the environment does not support it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RestoreState(self, request, context):
-        """Brings the environment back to a state that the session keeps.
+        """Restores a state that the session has saved.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RenewLease(self, request, context):
-        """Says that the client is alive. Streams do not need it: an open stream that used a session keeps it.
+        """Renews the lease. Streams do not need it: an open stream that used a session keeps the session.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetSessionStats(self, request, context):
-        """Tells how a session's time was spent.
+        """Returns how a session's time was spent.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetServerInfo(self, request, context):
-        """Tells version, capabilities, capacity and limits.
+        """Returns version, capabilities, capacity and limits.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Interact(self, request_iterator, context):
-        """Carries any of the requests above, one answer each, in order. Faster than unary calls, and its end is noticed at once.
+        """Carries any of the requests above, with one answer each, in order. Faster than unary calls, and its end is detected
+        at once.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -327,8 +328,8 @@ def add_EnvironmentServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class EnvironmentService(object):
-    """Hosts environments. Every call is answered once; a call that changes a session carries a sequence number, and
-    may be repeated without harm.
+    """Hosts environments. Every call is answered once. A call that changes a session has a sequence number, and may be
+    repeated without being served twice.
     """
 
     @staticmethod

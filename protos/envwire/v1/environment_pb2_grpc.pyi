@@ -3,7 +3,7 @@
 isort:skip_file
 The service: make environments, and drive them.
 
-docs/protocol.md tells it as a story, with the states of a session and an example conversation.
+docs/protocol.md describes the protocol, with the states of a session and an example conversation.
 """
 
 import abc
@@ -21,8 +21,8 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class EnvironmentServiceStub:
-    """Hosts environments. Every call is answered once; a call that changes a session carries a sequence number, and
-    may be repeated without harm.
+    """Hosts environments. Every call is answered once. A call that changes a session has a sequence number, and may be
+    repeated without being served twice.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -36,7 +36,7 @@ class EnvironmentServiceStub:
         envwire.v1.environment_pb2.MakeRequest,
         envwire.v1.environment_pb2.MakeResponse,
     ]
-    """Makes an environment in a session of its own. RESOURCE_EXHAUSTED when the server is full."""
+    """Makes an environment in a new session. RESOURCE_EXHAUSTED if the server is full."""
 
     Reset: grpc.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.ResetRequest,
@@ -54,19 +54,19 @@ class EnvironmentServiceStub:
         envwire.v1.environment_pb2.RenderRequest,
         envwire.v1.environment_pb2.RenderResponse,
     ]
-    """Renders the present state in the mode that Make fixed."""
+    """Renders the current state in the render mode of Make."""
 
     Close: grpc.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.CloseRequest,
         envwire.v1.environment_pb2.CloseResponse,
     ]
-    """Closes the environment and ends its session. Closing twice is harmless."""
+    """Closes the environment and ends its session. Closing is idempotent."""
 
     GetAttribute: grpc.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.GetAttributeRequest,
         envwire.v1.environment_pb2.GetAttributeResponse,
     ]
-    """Reads an attribute, on the outermost wrapper that has it."""
+    """Reads an attribute of the outermost wrapper that has it."""
 
     SetAttribute: grpc.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.SetAttributeRequest,
@@ -78,53 +78,55 @@ class EnvironmentServiceStub:
         envwire.v1.environment_pb2.CallMethodRequest,
         envwire.v1.environment_pb2.CallMethodResponse,
     ]
-    """Calls a method, of the outermost wrapper that has it."""
+    """Calls a method of the outermost wrapper that has it."""
 
     Replay: grpc.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.ReplayRequest,
         envwire.v1.environment_pb2.ReplayResponse,
     ]
-    """Applies recorded requests, to bring a new session to where one that was lost had come."""
+    """Applies recorded requests, to bring a new session to the state of a lost one."""
 
     SaveState: grpc.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.SaveStateRequest,
         envwire.v1.environment_pb2.SaveStateResponse,
     ]
-    """Keeps the present state of the environment in the session. UNIMPLEMENTED where the environment does not offer it."""
+    """Saves the current state of the environment in the session. UNIMPLEMENTED if the environment does not support it."""
 
     RestoreState: grpc.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.RestoreStateRequest,
         envwire.v1.environment_pb2.RestoreStateResponse,
     ]
-    """Brings the environment back to a state that the session keeps."""
+    """Restores a state that the session has saved."""
 
     RenewLease: grpc.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.RenewLeaseRequest,
         envwire.v1.environment_pb2.RenewLeaseResponse,
     ]
-    """Says that the client is alive. Streams do not need it: an open stream that used a session keeps it."""
+    """Renews the lease. Streams do not need it: an open stream that used a session keeps the session."""
 
     GetSessionStats: grpc.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.GetSessionStatsRequest,
         envwire.v1.environment_pb2.GetSessionStatsResponse,
     ]
-    """Tells how a session's time was spent."""
+    """Returns how a session's time was spent."""
 
     GetServerInfo: grpc.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.GetServerInfoRequest,
         envwire.v1.environment_pb2.GetServerInfoResponse,
     ]
-    """Tells version, capabilities, capacity and limits."""
+    """Returns version, capabilities, capacity and limits."""
 
     Interact: grpc.StreamStreamMultiCallable[
         envwire.v1.environment_pb2.InteractRequest,
         envwire.v1.environment_pb2.InteractResponse,
     ]
-    """Carries any of the requests above, one answer each, in order. Faster than unary calls, and its end is noticed at once."""
+    """Carries any of the requests above, with one answer each, in order. Faster than unary calls, and its end is detected
+    at once.
+    """
 
 class EnvironmentServiceAsyncStub:
-    """Hosts environments. Every call is answered once; a call that changes a session carries a sequence number, and
-    may be repeated without harm.
+    """Hosts environments. Every call is answered once. A call that changes a session has a sequence number, and may be
+    repeated without being served twice.
     """
 
     ListEnvironments: grpc.aio.UnaryUnaryMultiCallable[
@@ -137,7 +139,7 @@ class EnvironmentServiceAsyncStub:
         envwire.v1.environment_pb2.MakeRequest,
         envwire.v1.environment_pb2.MakeResponse,
     ]
-    """Makes an environment in a session of its own. RESOURCE_EXHAUSTED when the server is full."""
+    """Makes an environment in a new session. RESOURCE_EXHAUSTED if the server is full."""
 
     Reset: grpc.aio.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.ResetRequest,
@@ -155,19 +157,19 @@ class EnvironmentServiceAsyncStub:
         envwire.v1.environment_pb2.RenderRequest,
         envwire.v1.environment_pb2.RenderResponse,
     ]
-    """Renders the present state in the mode that Make fixed."""
+    """Renders the current state in the render mode of Make."""
 
     Close: grpc.aio.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.CloseRequest,
         envwire.v1.environment_pb2.CloseResponse,
     ]
-    """Closes the environment and ends its session. Closing twice is harmless."""
+    """Closes the environment and ends its session. Closing is idempotent."""
 
     GetAttribute: grpc.aio.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.GetAttributeRequest,
         envwire.v1.environment_pb2.GetAttributeResponse,
     ]
-    """Reads an attribute, on the outermost wrapper that has it."""
+    """Reads an attribute of the outermost wrapper that has it."""
 
     SetAttribute: grpc.aio.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.SetAttributeRequest,
@@ -179,53 +181,55 @@ class EnvironmentServiceAsyncStub:
         envwire.v1.environment_pb2.CallMethodRequest,
         envwire.v1.environment_pb2.CallMethodResponse,
     ]
-    """Calls a method, of the outermost wrapper that has it."""
+    """Calls a method of the outermost wrapper that has it."""
 
     Replay: grpc.aio.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.ReplayRequest,
         envwire.v1.environment_pb2.ReplayResponse,
     ]
-    """Applies recorded requests, to bring a new session to where one that was lost had come."""
+    """Applies recorded requests, to bring a new session to the state of a lost one."""
 
     SaveState: grpc.aio.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.SaveStateRequest,
         envwire.v1.environment_pb2.SaveStateResponse,
     ]
-    """Keeps the present state of the environment in the session. UNIMPLEMENTED where the environment does not offer it."""
+    """Saves the current state of the environment in the session. UNIMPLEMENTED if the environment does not support it."""
 
     RestoreState: grpc.aio.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.RestoreStateRequest,
         envwire.v1.environment_pb2.RestoreStateResponse,
     ]
-    """Brings the environment back to a state that the session keeps."""
+    """Restores a state that the session has saved."""
 
     RenewLease: grpc.aio.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.RenewLeaseRequest,
         envwire.v1.environment_pb2.RenewLeaseResponse,
     ]
-    """Says that the client is alive. Streams do not need it: an open stream that used a session keeps it."""
+    """Renews the lease. Streams do not need it: an open stream that used a session keeps the session."""
 
     GetSessionStats: grpc.aio.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.GetSessionStatsRequest,
         envwire.v1.environment_pb2.GetSessionStatsResponse,
     ]
-    """Tells how a session's time was spent."""
+    """Returns how a session's time was spent."""
 
     GetServerInfo: grpc.aio.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.GetServerInfoRequest,
         envwire.v1.environment_pb2.GetServerInfoResponse,
     ]
-    """Tells version, capabilities, capacity and limits."""
+    """Returns version, capabilities, capacity and limits."""
 
     Interact: grpc.aio.StreamStreamMultiCallable[
         envwire.v1.environment_pb2.InteractRequest,
         envwire.v1.environment_pb2.InteractResponse,
     ]
-    """Carries any of the requests above, one answer each, in order. Faster than unary calls, and its end is noticed at once."""
+    """Carries any of the requests above, with one answer each, in order. Faster than unary calls, and its end is detected
+    at once.
+    """
 
 class EnvironmentServiceServicer(metaclass=abc.ABCMeta):
-    """Hosts environments. Every call is answered once; a call that changes a session carries a sequence number, and
-    may be repeated without harm.
+    """Hosts environments. Every call is answered once. A call that changes a session has a sequence number, and may be
+    repeated without being served twice.
     """
 
     @abc.abstractmethod
@@ -242,7 +246,7 @@ class EnvironmentServiceServicer(metaclass=abc.ABCMeta):
         request: envwire.v1.environment_pb2.MakeRequest,
         context: _ServicerContext,
     ) -> typing.Union[envwire.v1.environment_pb2.MakeResponse, collections.abc.Awaitable[envwire.v1.environment_pb2.MakeResponse]]:
-        """Makes an environment in a session of its own. RESOURCE_EXHAUSTED when the server is full."""
+        """Makes an environment in a new session. RESOURCE_EXHAUSTED if the server is full."""
 
     @abc.abstractmethod
     def Reset(
@@ -266,7 +270,7 @@ class EnvironmentServiceServicer(metaclass=abc.ABCMeta):
         request: envwire.v1.environment_pb2.RenderRequest,
         context: _ServicerContext,
     ) -> typing.Union[envwire.v1.environment_pb2.RenderResponse, collections.abc.Awaitable[envwire.v1.environment_pb2.RenderResponse]]:
-        """Renders the present state in the mode that Make fixed."""
+        """Renders the current state in the render mode of Make."""
 
     @abc.abstractmethod
     def Close(
@@ -274,7 +278,7 @@ class EnvironmentServiceServicer(metaclass=abc.ABCMeta):
         request: envwire.v1.environment_pb2.CloseRequest,
         context: _ServicerContext,
     ) -> typing.Union[envwire.v1.environment_pb2.CloseResponse, collections.abc.Awaitable[envwire.v1.environment_pb2.CloseResponse]]:
-        """Closes the environment and ends its session. Closing twice is harmless."""
+        """Closes the environment and ends its session. Closing is idempotent."""
 
     @abc.abstractmethod
     def GetAttribute(
@@ -282,7 +286,7 @@ class EnvironmentServiceServicer(metaclass=abc.ABCMeta):
         request: envwire.v1.environment_pb2.GetAttributeRequest,
         context: _ServicerContext,
     ) -> typing.Union[envwire.v1.environment_pb2.GetAttributeResponse, collections.abc.Awaitable[envwire.v1.environment_pb2.GetAttributeResponse]]:
-        """Reads an attribute, on the outermost wrapper that has it."""
+        """Reads an attribute of the outermost wrapper that has it."""
 
     @abc.abstractmethod
     def SetAttribute(
@@ -298,7 +302,7 @@ class EnvironmentServiceServicer(metaclass=abc.ABCMeta):
         request: envwire.v1.environment_pb2.CallMethodRequest,
         context: _ServicerContext,
     ) -> typing.Union[envwire.v1.environment_pb2.CallMethodResponse, collections.abc.Awaitable[envwire.v1.environment_pb2.CallMethodResponse]]:
-        """Calls a method, of the outermost wrapper that has it."""
+        """Calls a method of the outermost wrapper that has it."""
 
     @abc.abstractmethod
     def Replay(
@@ -306,7 +310,7 @@ class EnvironmentServiceServicer(metaclass=abc.ABCMeta):
         request: envwire.v1.environment_pb2.ReplayRequest,
         context: _ServicerContext,
     ) -> typing.Union[envwire.v1.environment_pb2.ReplayResponse, collections.abc.Awaitable[envwire.v1.environment_pb2.ReplayResponse]]:
-        """Applies recorded requests, to bring a new session to where one that was lost had come."""
+        """Applies recorded requests, to bring a new session to the state of a lost one."""
 
     @abc.abstractmethod
     def SaveState(
@@ -314,7 +318,7 @@ class EnvironmentServiceServicer(metaclass=abc.ABCMeta):
         request: envwire.v1.environment_pb2.SaveStateRequest,
         context: _ServicerContext,
     ) -> typing.Union[envwire.v1.environment_pb2.SaveStateResponse, collections.abc.Awaitable[envwire.v1.environment_pb2.SaveStateResponse]]:
-        """Keeps the present state of the environment in the session. UNIMPLEMENTED where the environment does not offer it."""
+        """Saves the current state of the environment in the session. UNIMPLEMENTED if the environment does not support it."""
 
     @abc.abstractmethod
     def RestoreState(
@@ -322,7 +326,7 @@ class EnvironmentServiceServicer(metaclass=abc.ABCMeta):
         request: envwire.v1.environment_pb2.RestoreStateRequest,
         context: _ServicerContext,
     ) -> typing.Union[envwire.v1.environment_pb2.RestoreStateResponse, collections.abc.Awaitable[envwire.v1.environment_pb2.RestoreStateResponse]]:
-        """Brings the environment back to a state that the session keeps."""
+        """Restores a state that the session has saved."""
 
     @abc.abstractmethod
     def RenewLease(
@@ -330,7 +334,7 @@ class EnvironmentServiceServicer(metaclass=abc.ABCMeta):
         request: envwire.v1.environment_pb2.RenewLeaseRequest,
         context: _ServicerContext,
     ) -> typing.Union[envwire.v1.environment_pb2.RenewLeaseResponse, collections.abc.Awaitable[envwire.v1.environment_pb2.RenewLeaseResponse]]:
-        """Says that the client is alive. Streams do not need it: an open stream that used a session keeps it."""
+        """Renews the lease. Streams do not need it: an open stream that used a session keeps the session."""
 
     @abc.abstractmethod
     def GetSessionStats(
@@ -338,7 +342,7 @@ class EnvironmentServiceServicer(metaclass=abc.ABCMeta):
         request: envwire.v1.environment_pb2.GetSessionStatsRequest,
         context: _ServicerContext,
     ) -> typing.Union[envwire.v1.environment_pb2.GetSessionStatsResponse, collections.abc.Awaitable[envwire.v1.environment_pb2.GetSessionStatsResponse]]:
-        """Tells how a session's time was spent."""
+        """Returns how a session's time was spent."""
 
     @abc.abstractmethod
     def GetServerInfo(
@@ -346,7 +350,7 @@ class EnvironmentServiceServicer(metaclass=abc.ABCMeta):
         request: envwire.v1.environment_pb2.GetServerInfoRequest,
         context: _ServicerContext,
     ) -> typing.Union[envwire.v1.environment_pb2.GetServerInfoResponse, collections.abc.Awaitable[envwire.v1.environment_pb2.GetServerInfoResponse]]:
-        """Tells version, capabilities, capacity and limits."""
+        """Returns version, capabilities, capacity and limits."""
 
     @abc.abstractmethod
     def Interact(
@@ -354,6 +358,8 @@ class EnvironmentServiceServicer(metaclass=abc.ABCMeta):
         request_iterator: _MaybeAsyncIterator[envwire.v1.environment_pb2.InteractRequest],
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[envwire.v1.environment_pb2.InteractResponse], collections.abc.AsyncIterator[envwire.v1.environment_pb2.InteractResponse]]:
-        """Carries any of the requests above, one answer each, in order. Faster than unary calls, and its end is noticed at once."""
+        """Carries any of the requests above, with one answer each, in order. Faster than unary calls, and its end is detected
+        at once.
+        """
 
 def add_EnvironmentServiceServicer_to_server(servicer: EnvironmentServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -26,12 +26,12 @@ class WrapperSpec(google.protobuf.message.Message):
     name: builtins.str
     """Its name, for example "TimeLimit"."""
     entry_point: builtins.str
-    """Where its class lives, "module:Class". Informative: nothing is imported because a peer sent it."""
+    """The place of its class, "module:Class". Informative: no peer imports it."""
     recorded: builtins.bool
     """False when the wrapper did not record its arguments; it can then not be made again from its specification."""
     @property
     def kwargs(self) -> envwire.v1.values_pb2.ValueMap:
-        """Its keyword arguments, when recorded."""
+        """Its keyword arguments, if recorded."""
 
     def __init__(
         self,
@@ -65,20 +65,20 @@ class EnvSpec(google.protobuf.message.Message):
     id: builtins.str
     """Registered id, "[namespace/]name[-vN]"."""
     entry_point: builtins.str
-    """Where its class lives, "module:Class". Informative: nothing is imported because a peer sent it."""
+    """The place of its class, "module:Class". Informative: no peer imports it."""
     nondeterministic: builtins.bool
-    """True when the same seed and actions may lead elsewhere."""
+    """True if the same seed and actions may give different results."""
     max_episode_steps: builtins.int
     """Steps after which an episode is truncated; absent for no limit."""
     order_enforce: builtins.bool
     """Whether steps before the first reset are refused."""
     disable_env_checker: builtins.bool
-    """Whether the passive checker is left out."""
+    """Whether the passive checker is disabled."""
     vector_entry_point: builtins.str
-    """Where its vector form lives; empty when it has none. Informative."""
+    """The place of its vector form; empty if it has none. Informative."""
     @property
     def reward_threshold(self) -> envwire.v1.values_pb2.Value:
-        """Mean return at which the task counts as solved; absent when the task names none."""
+        """Mean return at which the task counts as solved; absent if the task defines none."""
 
     @property
     def kwargs(self) -> envwire.v1.values_pb2.ValueMap:
@@ -86,7 +86,7 @@ class EnvSpec(google.protobuf.message.Message):
 
     @property
     def additional_wrappers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___WrapperSpec]:
-        """Wrappers beyond those that making applies, innermost first."""
+        """Wrappers in addition to those that `make` applies, innermost first."""
 
     def __init__(
         self,

@@ -3,8 +3,8 @@
 isort:skip_file
 Administration of one server, or of the servers of a farm through their gateway, for the operator.
 
-It is a package of its own: envwire.v1 is what every server of environments implements, in any language, and what
-clients of environments rely on. This one is optional, and takes scope "admin", or "inspect" for listing.
+It is a separate package: every server of environments implements envwire.v1, in any language, and clients of
+environments rely on it. This package is optional, and requires scope "admin", or "inspect" for listing.
 """
 
 import builtins
@@ -26,7 +26,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class ListSessionsRequest(google.protobuf.message.Message):
-    """Asks for a page of sessions."""
+    """Requests a page of sessions."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -34,12 +34,12 @@ class ListSessionsRequest(google.protobuf.message.Message):
     PAGE_TOKEN_FIELD_NUMBER: builtins.int
     SERVER_ID_FIELD_NUMBER: builtins.int
     page_size: builtins.int
-    """The most sessions to return; 0 for 1,000, which is also the most."""
+    """Maximum number of sessions to return; 0 for 1,000, which is also the upper limit."""
     page_token: builtins.str
-    """The `next_page_token` of the page before; empty for the first."""
+    """The `next_page_token` of the previous page; empty for the first."""
     server_id: builtins.str
-    """At a gateway, the server to list, by its id or address from FarmService.ListServers; empty for all of them. A server
-    refuses it.
+    """At a gateway, the server to list, by its id or address from FarmService.ListServers; empty for all of them. A
+    server refuses it.
     """
     def __init__(
         self,
@@ -65,7 +65,7 @@ class ListSessionsResponse(google.protobuf.message.Message):
     next_page_token: builtins.str
     """For the next page; empty on the last one."""
     total: builtins.int
-    """How many sessions live on all pages, those that are being made included; at a gateway, as servers last reported."""
+    """Number of live sessions on all pages, those being made included; at a gateway, as servers last reported."""
     @property
     def sessions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SessionSummary]:
         """The sessions."""
@@ -88,16 +88,16 @@ global___ListSessionsResponse = ListSessionsResponse
 
 @typing.final
 class UnansweredServer(google.protobuf.message.Message):
-    """A server that a gateway got no answer from."""
+    """A server that did not answer a gateway."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     SERVER_ID_FIELD_NUMBER: builtins.int
     WHY_FIELD_NUMBER: builtins.int
     server_id: builtins.str
-    """Names it in the farm."""
+    """Its id in the farm."""
     why: builtins.str
-    """Why, in words."""
+    """The reason, as text."""
     def __init__(
         self,
         *,
@@ -110,7 +110,7 @@ global___UnansweredServer = UnansweredServer
 
 @typing.final
 class SessionSummary(google.protobuf.message.Message):
-    """A session as its server sees it. It has no secret, argument or observation."""
+    """A session, as its server describes it, without secrets, arguments and observations."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -130,7 +130,7 @@ class SessionSummary(google.protobuf.message.Message):
         """It serves a request."""
 
     class State(_State, metaclass=_StateEnumTypeWrapper):
-        """Where a session stands."""
+        """The state of a session."""
 
     STATE_UNSPECIFIED: SessionSummary.State.ValueType  # 0
     """Never sent."""
@@ -158,15 +158,15 @@ class SessionSummary(google.protobuf.message.Message):
     env_id: builtins.str
     """The id of its environment."""
     client: builtins.str
-    """Who made it: "token alice", "certificate CN=agent", "address 192.0.2.7"."""
+    """The client that made it: "token alice", "certificate CN=agent", "address 192.0.2.7"."""
     state: global___SessionSummary.State.ValueType
-    """Where it stands."""
+    """Its state."""
     process_id: builtins.int
     """Number of its process, on the server's machine."""
     requests: builtins.int
     """Requests that it served."""
     server_id: builtins.str
-    """At a gateway, the server that has it."""
+    """At a gateway, its server."""
     @property
     def age(self) -> google.protobuf.duration_pb2.Duration:
         """Time since it began."""
@@ -177,7 +177,7 @@ class SessionSummary(google.protobuf.message.Message):
 
     @property
     def lease(self) -> google.protobuf.duration_pb2.Duration:
-        """How long it outlives its client."""
+        """Its lease."""
 
     @property
     def serving(self) -> google.protobuf.duration_pb2.Duration:
@@ -210,7 +210,7 @@ global___SessionSummary = SessionSummary
 
 @typing.final
 class EndSessionRequest(google.protobuf.message.Message):
-    """Names a session to end."""
+    """Requests the end of a session."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -240,7 +240,7 @@ global___EndSessionResponse = EndSessionResponse
 
 @typing.final
 class DrainServerRequest(google.protobuf.message.Message):
-    """Asks a server to drain and stop."""
+    """Requests that a server drains and stops."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -274,10 +274,10 @@ class DrainServerResponse(google.protobuf.message.Message):
     SESSIONS_FIELD_NUMBER: builtins.int
     TIMEOUT_FIELD_NUMBER: builtins.int
     sessions: builtins.int
-    """Sessions that live."""
+    """Number of live sessions."""
     @property
     def timeout(self) -> google.protobuf.duration_pb2.Duration:
-        """Time that they have to end from the beginning of the drain, from this call or an earlier one."""
+        """Time for them to end, since the beginning of the drain by this or an earlier call."""
 
     def __init__(
         self,

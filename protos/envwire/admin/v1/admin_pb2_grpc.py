@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class AdminServiceStub(object):
-    """What an operator can do to a server. Errors are those of envwire.v1, in trailing metadata as on its unary calls. A
-    gateway has its servers serve these calls, over their registrations.
+    """The operations of an operator on a server. Errors are those of envwire.v1, in trailing metadata as on its unary
+    calls. A gateway forwards these calls to its servers, over their registrations.
     """
 
     def __init__(self, channel):
@@ -54,27 +54,27 @@ class AdminServiceStub(object):
 
 
 class AdminServiceServicer(object):
-    """What an operator can do to a server. Errors are those of envwire.v1, in trailing metadata as on its unary calls. A
-    gateway has its servers serve these calls, over their registrations.
+    """The operations of an operator on a server. Errors are those of envwire.v1, in trailing metadata as on its unary
+    calls. A gateway forwards these calls to its servers, over their registrations.
     """
 
     def ListSessions(self, request, context):
-        """Lists the sessions that live, in the order of their ids; at a gateway server by server.
+        """Lists the live sessions, in the order of their ids; at a gateway server by server.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def EndSession(self, request, context):
-        """Ends a session and closes its environment. Its client gets SESSION_CLOSED. UNKNOWN_SESSION when there is none.
+        """Ends a session and closes its environment. Its client gets SESSION_CLOSED. UNKNOWN_SESSION if it does not exist.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DrainServer(self, request, context):
-        """Drains the server as SIGTERM does: it takes no new sessions, tells the clients of those that it has, waits for them
-        to end, and stops. A second call changes nothing.
+        """Drains the server as SIGTERM does: it takes no new sessions, notifies the clients of the others, waits for these
+        sessions to end, and stops. A second call has no effect.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -107,8 +107,8 @@ def add_AdminServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AdminService(object):
-    """What an operator can do to a server. Errors are those of envwire.v1, in trailing metadata as on its unary calls. A
-    gateway has its servers serve these calls, over their registrations.
+    """The operations of an operator on a server. Errors are those of envwire.v1, in trailing metadata as on its unary
+    calls. A gateway forwards these calls to its servers, over their registrations.
     """
 
     @staticmethod

@@ -3,8 +3,8 @@
 isort:skip_file
 Administration of one server, or of the servers of a farm through their gateway, for the operator.
 
-It is a package of its own: envwire.v1 is what every server of environments implements, in any language, and what
-clients of environments rely on. This one is optional, and takes scope "admin", or "inspect" for listing.
+It is a separate package: every server of environments implements envwire.v1, in any language, and clients of
+environments rely on it. This package is optional, and requires scope "admin", or "inspect" for listing.
 """
 
 import abc
@@ -22,8 +22,8 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class AdminServiceStub:
-    """What an operator can do to a server. Errors are those of envwire.v1, in trailing metadata as on its unary calls. A
-    gateway has its servers serve these calls, over their registrations.
+    """The operations of an operator on a server. Errors are those of envwire.v1, in trailing metadata as on its unary
+    calls. A gateway forwards these calls to its servers, over their registrations.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -31,50 +31,50 @@ class AdminServiceStub:
         envwire.admin.v1.admin_pb2.ListSessionsRequest,
         envwire.admin.v1.admin_pb2.ListSessionsResponse,
     ]
-    """Lists the sessions that live, in the order of their ids; at a gateway server by server."""
+    """Lists the live sessions, in the order of their ids; at a gateway server by server."""
 
     EndSession: grpc.UnaryUnaryMultiCallable[
         envwire.admin.v1.admin_pb2.EndSessionRequest,
         envwire.admin.v1.admin_pb2.EndSessionResponse,
     ]
-    """Ends a session and closes its environment. Its client gets SESSION_CLOSED. UNKNOWN_SESSION when there is none."""
+    """Ends a session and closes its environment. Its client gets SESSION_CLOSED. UNKNOWN_SESSION if it does not exist."""
 
     DrainServer: grpc.UnaryUnaryMultiCallable[
         envwire.admin.v1.admin_pb2.DrainServerRequest,
         envwire.admin.v1.admin_pb2.DrainServerResponse,
     ]
-    """Drains the server as SIGTERM does: it takes no new sessions, tells the clients of those that it has, waits for them
-    to end, and stops. A second call changes nothing.
+    """Drains the server as SIGTERM does: it takes no new sessions, notifies the clients of the others, waits for these
+    sessions to end, and stops. A second call has no effect.
     """
 
 class AdminServiceAsyncStub:
-    """What an operator can do to a server. Errors are those of envwire.v1, in trailing metadata as on its unary calls. A
-    gateway has its servers serve these calls, over their registrations.
+    """The operations of an operator on a server. Errors are those of envwire.v1, in trailing metadata as on its unary
+    calls. A gateway forwards these calls to its servers, over their registrations.
     """
 
     ListSessions: grpc.aio.UnaryUnaryMultiCallable[
         envwire.admin.v1.admin_pb2.ListSessionsRequest,
         envwire.admin.v1.admin_pb2.ListSessionsResponse,
     ]
-    """Lists the sessions that live, in the order of their ids; at a gateway server by server."""
+    """Lists the live sessions, in the order of their ids; at a gateway server by server."""
 
     EndSession: grpc.aio.UnaryUnaryMultiCallable[
         envwire.admin.v1.admin_pb2.EndSessionRequest,
         envwire.admin.v1.admin_pb2.EndSessionResponse,
     ]
-    """Ends a session and closes its environment. Its client gets SESSION_CLOSED. UNKNOWN_SESSION when there is none."""
+    """Ends a session and closes its environment. Its client gets SESSION_CLOSED. UNKNOWN_SESSION if it does not exist."""
 
     DrainServer: grpc.aio.UnaryUnaryMultiCallable[
         envwire.admin.v1.admin_pb2.DrainServerRequest,
         envwire.admin.v1.admin_pb2.DrainServerResponse,
     ]
-    """Drains the server as SIGTERM does: it takes no new sessions, tells the clients of those that it has, waits for them
-    to end, and stops. A second call changes nothing.
+    """Drains the server as SIGTERM does: it takes no new sessions, notifies the clients of the others, waits for these
+    sessions to end, and stops. A second call has no effect.
     """
 
 class AdminServiceServicer(metaclass=abc.ABCMeta):
-    """What an operator can do to a server. Errors are those of envwire.v1, in trailing metadata as on its unary calls. A
-    gateway has its servers serve these calls, over their registrations.
+    """The operations of an operator on a server. Errors are those of envwire.v1, in trailing metadata as on its unary
+    calls. A gateway forwards these calls to its servers, over their registrations.
     """
 
     @abc.abstractmethod
@@ -83,7 +83,7 @@ class AdminServiceServicer(metaclass=abc.ABCMeta):
         request: envwire.admin.v1.admin_pb2.ListSessionsRequest,
         context: _ServicerContext,
     ) -> typing.Union[envwire.admin.v1.admin_pb2.ListSessionsResponse, collections.abc.Awaitable[envwire.admin.v1.admin_pb2.ListSessionsResponse]]:
-        """Lists the sessions that live, in the order of their ids; at a gateway server by server."""
+        """Lists the live sessions, in the order of their ids; at a gateway server by server."""
 
     @abc.abstractmethod
     def EndSession(
@@ -91,7 +91,7 @@ class AdminServiceServicer(metaclass=abc.ABCMeta):
         request: envwire.admin.v1.admin_pb2.EndSessionRequest,
         context: _ServicerContext,
     ) -> typing.Union[envwire.admin.v1.admin_pb2.EndSessionResponse, collections.abc.Awaitable[envwire.admin.v1.admin_pb2.EndSessionResponse]]:
-        """Ends a session and closes its environment. Its client gets SESSION_CLOSED. UNKNOWN_SESSION when there is none."""
+        """Ends a session and closes its environment. Its client gets SESSION_CLOSED. UNKNOWN_SESSION if it does not exist."""
 
     @abc.abstractmethod
     def DrainServer(
@@ -99,8 +99,8 @@ class AdminServiceServicer(metaclass=abc.ABCMeta):
         request: envwire.admin.v1.admin_pb2.DrainServerRequest,
         context: _ServicerContext,
     ) -> typing.Union[envwire.admin.v1.admin_pb2.DrainServerResponse, collections.abc.Awaitable[envwire.admin.v1.admin_pb2.DrainServerResponse]]:
-        """Drains the server as SIGTERM does: it takes no new sessions, tells the clients of those that it has, waits for them
-        to end, and stops. A second call changes nothing.
+        """Drains the server as SIGTERM does: it takes no new sessions, notifies the clients of the others, waits for these
+        sessions to end, and stops. A second call has no effect.
         """
 
 def add_AdminServiceServicer_to_server(servicer: AdminServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -3,8 +3,9 @@
 isort:skip_file
 The farm: many servers behind one gateway.
 
-Servers register with every gateway. A gateway stores nothing: what it knows comes from the registrations that are
-open now. It serves envwire.v1.EnvironmentService as well; docs/farm.md tells how the two go together.
+Servers register with every gateway. A gateway stores nothing on disk: all its state comes from the registrations
+that are open now. It also serves envwire.v1.EnvironmentService; docs/farm.md describes how the two services work
+together.
 """
 
 import builtins
@@ -39,11 +40,11 @@ class RegisterRequest(google.protobuf.message.Message):
     ADMIN_ANSWER_FIELD_NUMBER: builtins.int
     @property
     def hello(self) -> global___ServerHello:
-        """The first message, and no other."""
+        """The first message, and only that one."""
 
     @property
     def load(self) -> global___ServerLoad:
-        """Every further message that answers nothing."""
+        """Every further message that is not an answer."""
 
     @property
     def slot_answer(self) -> global___SlotAnswer:
@@ -69,7 +70,7 @@ global___RegisterRequest = RegisterRequest
 
 @typing.final
 class ServerHello(google.protobuf.message.Message):
-    """What a server is. It holds as long as the stream does."""
+    """The properties of a server. They are valid while the stream is open."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -99,8 +100,8 @@ class ServerHello(google.protobuf.message.Message):
     TAKES_ADMIN_ORDERS_FIELD_NUMBER: builtins.int
     TUNNELLED_FIELD_NUMBER: builtins.int
     server_id: builtins.str
-    """Names the server in the farm, the same after a restart: most often its address. A server that registers under the
-    name of one that was there takes its place; the sessions of the earlier run are gone.
+    """Identifies the server in the farm, also after a restart: usually its address. A server that registers under the
+    id of an earlier one replaces it; the sessions of the earlier run are gone.
     """
     address: builtins.str
     """HOST:PORT at which the gateway and clients reach it; ":PORT" on the host that the registration comes from."""
@@ -113,18 +114,18 @@ class ServerHello(google.protobuf.message.Message):
     takes_admin_orders: builtins.bool
     """True for a server that obeys AdminOrder."""
     tunnelled: builtins.bool
-    """True for a server that is reached by Tunnel only. `address` names it then, for people and for its certificate."""
+    """True for a server that is reached only by Tunnel. `address` then only names it, for people and for its certificate."""
     @property
     def info(self) -> envwire.v1.environment_pb2.GetServerInfoResponse:
         """Its version, capacity and limits, and the run of the server as `incarnation`."""
 
     @property
     def environments(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[envwire.v1.environment_pb2.EnvironmentListing]:
-        """What it makes."""
+        """The environments that it makes."""
 
     @property
     def labels(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
-        """What its operator says of it, for Allocate to choose by: "gpu" -> "a100"."""
+        """Labels of its operator, by which Allocate can choose: "gpu" -> "a100"."""
 
     def __init__(
         self,
@@ -146,7 +147,7 @@ global___ServerHello = ServerHello
 
 @typing.final
 class ServerLoad(google.protobuf.message.Message):
-    """How busy a server is."""
+    """The load of a server."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -155,14 +156,14 @@ class ServerLoad(google.protobuf.message.Message):
     RESERVED_SLOTS_FIELD_NUMBER: builtins.int
     CLIENT_SLOTS_FIELD_NUMBER: builtins.int
     active_sessions: builtins.int
-    """Sessions that it holds, those being made included."""
+    """Its sessions, those being made included."""
     draining: builtins.bool
     """True while it finishes its sessions and takes no new ones."""
     reserved_slots: builtins.int
-    """Free slots that it keeps for allocations, of all gateways."""
+    """Free slots that it reserves for allocations, of all gateways."""
     @property
     def client_slots(self) -> global___ClientSlots:
-        """Who holds its slots. Absent from servers that do not count: quotas cannot hold there."""
+        """The holders of its slots. Absent from servers that do not count them: quotas cannot be enforced there."""
 
     def __init__(
         self,
@@ -179,7 +180,9 @@ global___ServerLoad = ServerLoad
 
 @typing.final
 class ClientSlots(google.protobuf.message.Message):
-    """The slots of a server that clients with tokens hold: sessions, those being made, and those kept for allocations."""
+    """The slots of a server that clients with tokens hold: sessions, sessions being made, and slots reserved for
+    allocations.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -202,7 +205,7 @@ class ClientSlots(google.protobuf.message.Message):
     SLOTS_FIELD_NUMBER: builtins.int
     @property
     def slots(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.int]:
-        """How many by name of the client: SlotOrder.principal where one was given, otherwise as the server knows it."""
+        """Number by name of the client: SlotOrder.principal if given, otherwise the server's name for the client."""
 
     def __init__(
         self,
@@ -215,8 +218,8 @@ global___ClientSlots = ClientSlots
 
 @typing.final
 class RegisterResponse(google.protobuf.message.Message):
-    """Answers the hello, and the end of the reports when the server says goodbye; nothing answers the reports. In between
-    come orders, to servers that take them.
+    """Answers the hello, and the end of the reports when the server leaves; reports are not answered. In between, the
+    gateway sends orders to servers that accept them.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -229,16 +232,16 @@ class RegisterResponse(google.protobuf.message.Message):
     ADMIN_ORDER_FIELD_NUMBER: builtins.int
     TUNNEL_KEY_FIELD_NUMBER: builtins.int
     incarnation: builtins.str
-    """Names this run of the gateway; another after every start."""
+    """Identifies this run of the gateway; changes with every start."""
     ticket_key: builtins.bytes
     """Ed25519 public key, 32 bytes, of the tickets that this run of the gateway signs; in the answer to the hello."""
     ticket_clock: builtins.int
-    """What the gateway's clock says now, in seconds: tickets expire by it, so that no two machines need the same time. In
+    """The gateway's clock, in seconds: tickets expire by it, so that machines need no common time. In
     the answer to the hello.
     """
     tunnel_key: builtins.bytes
     """Secret that opens the tunnel of this registration, 16 bytes; in the answer to the hello of a tunnelled server. A
-    gateway that sends none knows no tunnels, and cannot reach the server.
+    gateway that sends none does not support tunnels, and cannot reach the server.
     """
     @property
     def heartbeat(self) -> google.protobuf.duration_pb2.Duration:
@@ -246,11 +249,11 @@ class RegisterResponse(google.protobuf.message.Message):
 
     @property
     def slot_order(self) -> global___SlotOrder:
-        """What to do about slots; absent in the answer to the hello and to the end."""
+        """An order about slots; absent in the answer to the hello and to the end."""
 
     @property
     def admin_order(self) -> global___AdminOrder:
-        """What an operator asks for; absent in the answer to the hello and to the end."""
+        """An operator's request; absent in the answer to the hello and to the end."""
 
     def __init__(
         self,
@@ -270,13 +273,13 @@ global___RegisterResponse = RegisterResponse
 
 @typing.final
 class TunnelRequest(google.protobuf.message.Message):
-    """What a server answers over a tunnel."""
+    """Bytes from a server over a tunnel."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     DATA_FIELD_NUMBER: builtins.int
     data: builtins.bytes
-    """The bytes that come next."""
+    """The next bytes."""
     def __init__(
         self,
         *,
@@ -288,13 +291,13 @@ global___TunnelRequest = TunnelRequest
 
 @typing.final
 class TunnelResponse(google.protobuf.message.Message):
-    """What a gateway sends over a tunnel."""
+    """Bytes from a gateway over a tunnel."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     DATA_FIELD_NUMBER: builtins.int
     data: builtins.bytes
-    """The bytes that come next."""
+    """The next bytes."""
     def __init__(
         self,
         *,
@@ -306,8 +309,8 @@ global___TunnelResponse = TunnelResponse
 
 @typing.final
 class AdminOrder(google.protobuf.message.Message):
-    """A call of AdminService that the gateway authorized. A server lists its sessions; it ends them and drains only for a
-    gateway that it showed a token.
+    """A call of AdminService that the gateway authorized. A server lists its sessions for any gateway; it ends them and
+    drains only for a gateway to which it showed a token.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -319,11 +322,11 @@ class AdminOrder(google.protobuf.message.Message):
     PRINCIPAL_FIELD_NUMBER: builtins.int
     EXPIRES_FIELD_NUMBER: builtins.int
     order_id: builtins.int
-    """Pairs the order with its answer."""
+    """Relates the order to its answer."""
     principal: builtins.str
-    """Name of the client that asks, for the server's log."""
+    """Name of the requesting client, for the server's log."""
     expires: builtins.int
-    """When the order expires, by the clock of RegisterResponse.ticket_clock: nobody waits for its answer any more. 0 for
+    """When the order expires, by the clock of RegisterResponse.ticket_clock: its answer is not awaited any longer. 0 for
     never.
     """
     @property
@@ -366,7 +369,7 @@ class AdminAnswer(google.protobuf.message.Message):
     DRAIN_SERVER_FIELD_NUMBER: builtins.int
     ERROR_FIELD_NUMBER: builtins.int
     order_id: builtins.int
-    """Of the order."""
+    """Number of the order."""
     @property
     def list_sessions(self) -> envwire.admin.v1.admin_pb2.ListSessionsResponse:
         """The sessions."""
@@ -400,8 +403,8 @@ global___AdminAnswer = AdminAnswer
 
 @typing.final
 class SlotOrder(google.protobuf.message.Message):
-    """Keeps free slots for the Makes of an allocation, or gives them back. A gateway reserves on every server of an
-    allocation; it commits where all agree, and releases where one does not.
+    """Reserves free slots for the Makes of an allocation, or releases them. A gateway reserves on every server of an
+    allocation. It commits if all agree, and releases if one does not.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -415,27 +418,27 @@ class SlotOrder(google.protobuf.message.Message):
         ACTION_UNSPECIFIED: SlotOrder._Action.ValueType  # 0
         """Nothing."""
         ACTION_RESERVE: SlotOrder._Action.ValueType  # 1
-        """Keep `count` slots if so many are free, and none otherwise; answered. With a count of 0 and a `principal`, a Make
-        that names the reservation gets the answer of an earlier one under its `request_id`, or none.
+        """Reserve `count` slots if that many are free, otherwise none; answered. With a count of 0 and a `principal`, a
+        Make that names the reservation gets the answer of an earlier one under its `request_id`, or none.
         """
         ACTION_COMMIT: SlotOrder._Action.ValueType  # 2
-        """Keep them for `held` from now on."""
+        """Hold them for `held` from now on."""
         ACTION_RELEASE: SlotOrder._Action.ValueType  # 3
-        """Give them back."""
+        """Release them."""
 
     class Action(_Action, metaclass=_ActionEnumTypeWrapper):
-        """What to do."""
+        """The action."""
 
     ACTION_UNSPECIFIED: SlotOrder.Action.ValueType  # 0
     """Nothing."""
     ACTION_RESERVE: SlotOrder.Action.ValueType  # 1
-    """Keep `count` slots if so many are free, and none otherwise; answered. With a count of 0 and a `principal`, a Make
-    that names the reservation gets the answer of an earlier one under its `request_id`, or none.
+    """Reserve `count` slots if that many are free, otherwise none; answered. With a count of 0 and a `principal`, a
+    Make that names the reservation gets the answer of an earlier one under its `request_id`, or none.
     """
     ACTION_COMMIT: SlotOrder.Action.ValueType  # 2
-    """Keep them for `held` from now on."""
+    """Hold them for `held` from now on."""
     ACTION_RELEASE: SlotOrder.Action.ValueType  # 3
-    """Give them back."""
+    """Release them."""
 
     ACTION_FIELD_NUMBER: builtins.int
     RESERVATION_ID_FIELD_NUMBER: builtins.int
@@ -443,16 +446,16 @@ class SlotOrder(google.protobuf.message.Message):
     HELD_FIELD_NUMBER: builtins.int
     PRINCIPAL_FIELD_NUMBER: builtins.int
     action: global___SlotOrder.Action.ValueType
-    """What to do."""
+    """The action."""
     reservation_id: builtins.bytes
-    """Names the reservation: 16 random bytes."""
+    """Identifies the reservation: 16 random bytes."""
     count: builtins.int
-    """How many slots, for ACTION_RESERVE."""
+    """Number of slots, for ACTION_RESERVE."""
     principal: builtins.str
-    """Name of the client that the slots, and the sessions made in them, count for; empty for none."""
+    """Name of the client for which the slots, and the sessions made in them, count; empty for none."""
     @property
     def held(self) -> google.protobuf.duration_pb2.Duration:
-        """How long slots are kept that no Make takes; at most a minute."""
+        """How long unused slots are held; at most a minute."""
 
     def __init__(
         self,
@@ -477,9 +480,9 @@ class SlotAnswer(google.protobuf.message.Message):
     RESERVATION_ID_FIELD_NUMBER: builtins.int
     GRANTED_FIELD_NUMBER: builtins.int
     reservation_id: builtins.bytes
-    """Which reservation."""
+    """The reservation."""
     granted: builtins.bool
-    """False when too few slots are free."""
+    """False if too few slots are free."""
     def __init__(
         self,
         *,
@@ -492,8 +495,8 @@ global___SlotAnswer = SlotAnswer
 
 @typing.final
 class Ticket(google.protobuf.message.Message):
-    """What a gateway signs for a client to make environments at a server. The client sends the SignedTicket as the metadata
-    `envwire-ticket-bin` of its Make, and of its later calls there, in place of a token.
+    """A credential that a gateway signs for a client to make environments at a server. The client sends the SignedTicket as
+    the metadata `envwire-ticket-bin` of its Make, and of its later calls there, in place of a token.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -508,17 +511,17 @@ class Ticket(google.protobuf.message.Message):
     principal: builtins.str
     """Name of the client at the gateway."""
     incarnation: builtins.str
-    """The run of the server that may take it."""
+    """The run of the server that accepts it."""
     env_id: builtins.str
     """Id of the environment; empty for any call but Make."""
     make_digest: builtins.bytes
     """SHA-256 of the MakeRequest without request_id, in deterministic form."""
     count: builtins.int
-    """How many sessions it makes."""
+    """Number of sessions that it may make."""
     nonce: builtins.bytes
-    """16 random bytes: name of the reservation whose slots its Makes take."""
+    """16 random bytes: the reservation whose slots its Makes use."""
     expires: builtins.int
-    """Until when it makes sessions, on the clock of the gateway that signed it, in seconds: for a minute."""
+    """When it expires, on the clock of the gateway that signed it, in seconds: after a minute."""
     def __init__(
         self,
         *,
@@ -536,7 +539,7 @@ global___Ticket = Ticket
 
 @typing.final
 class SignedTicket(google.protobuf.message.Message):
-    """A ticket, and who says so."""
+    """A ticket and its signature."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -558,7 +561,7 @@ global___SignedTicket = SignedTicket
 
 @typing.final
 class AllocateRequest(google.protobuf.message.Message):
-    """Asks for slots."""
+    """Requests slots."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -571,19 +574,19 @@ class AllocateRequest(google.protobuf.message.Message):
         STRATEGY_UNSPECIFIED: AllocateRequest._Strategy.ValueType  # 0
         """As STRATEGY_SPREAD."""
         STRATEGY_SPREAD: AllocateRequest._Strategy.ValueType  # 1
-        """The least busy ones: most speed."""
+        """The least busy ones first, for speed."""
         STRATEGY_PACK: AllocateRequest._Strategy.ValueType  # 2
-        """The busiest ones that have room: whole servers stay free."""
+        """The busiest ones with free slots first, so that other servers stay free."""
 
     class Strategy(_Strategy, metaclass=_StrategyEnumTypeWrapper):
-        """Which servers are taken first."""
+        """The order in which servers are chosen."""
 
     STRATEGY_UNSPECIFIED: AllocateRequest.Strategy.ValueType  # 0
     """As STRATEGY_SPREAD."""
     STRATEGY_SPREAD: AllocateRequest.Strategy.ValueType  # 1
-    """The least busy ones: most speed."""
+    """The least busy ones first, for speed."""
     STRATEGY_PACK: AllocateRequest.Strategy.ValueType  # 2
-    """The busiest ones that have room: whole servers stay free."""
+    """The busiest ones with free slots first, so that other servers stay free."""
 
     @typing.final
     class LabelsEntry(google.protobuf.message.Message):
@@ -611,26 +614,26 @@ class AllocateRequest(google.protobuf.message.Message):
     MAKE_DIGEST_FIELD_NUMBER: builtins.int
     RELAYED_FIELD_NUMBER: builtins.int
     count: builtins.int
-    """How many; at least one, at most 100,000."""
+    """Number of slots; at least one, at most 100,000."""
     env_id: builtins.str
     """Id of the environment to be made."""
     library: builtins.str
     """Library of the id; empty for any."""
     strategy: global___AllocateRequest.Strategy.ValueType
-    """Which servers are taken first."""
+    """The order in which servers are chosen."""
     fingerprint: builtins.str
-    """Fingerprint of the servers to take first, before the strategy is looked at; empty for any."""
+    """Fingerprint of the servers to prefer, before the strategy applies; empty for any."""
     make_digest: builtins.bytes
     """SHA-256 of the MakeRequest without request_id, for tickets; empty for none."""
     relayed: builtins.bool
-    """True to take servers as well that clients reach through the gateway only; otherwise they are left out."""
+    """True to include servers that clients reach only through the gateway; otherwise they are left out."""
     @property
     def labels(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
         """Labels that a server must have, with these values."""
 
     @property
     def wait(self) -> google.protobuf.duration_pb2.Duration:
-        """Longest wait for so many free slots, where the gateway lets Makes wait; absent for none."""
+        """Longest wait for enough free slots, if the gateway lets Makes wait; absent for none."""
 
     def __init__(
         self,
@@ -662,17 +665,19 @@ class Allocation(google.protobuf.message.Message):
     RESERVATION_ID_FIELD_NUMBER: builtins.int
     TICKET_FIELD_NUMBER: builtins.int
     address: builtins.str
-    """HOST:PORT to make environments at; empty for the gateway, which sends Makes that name `reservation_id` to the server."""
+    """HOST:PORT to make environments at; empty for the gateway, which sends Makes that name `reservation_id` to the
+    server.
+    """
     incarnation: builtins.str
     """The run of the server."""
     count: builtins.int
-    """How many."""
+    """Number of slots."""
     reservation_id: builtins.bytes
-    """Names the slots that the server keeps: the metadata `envwire-reservation-bin` of a Make that takes one of them. Empty
-    where the server keeps none.
+    """Identifies the reserved slots: the metadata `envwire-reservation-bin` of a Make that uses one of them. Empty
+    if the server reserves none.
     """
     ticket: builtins.bytes
-    """SignedTicket for these Makes, which takes the slots as well; empty where none was asked for, or the server takes none."""
+    """SignedTicket for these Makes, which also uses the slots; empty if none was requested, or the server accepts none."""
     def __init__(
         self,
         *,
@@ -696,11 +701,11 @@ class AllocateResponse(google.protobuf.message.Message):
     HELD_FIELD_NUMBER: builtins.int
     @property
     def allocations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Allocation]:
-        """One for each server, no two for the same."""
+        """One entry per server."""
 
     @property
     def held(self) -> google.protobuf.duration_pb2.Duration:
-        """How long the slots are kept. Servers without `reservation_id` do not know of it: a Make there can still be refused."""
+        """How long the slots are held. Servers without `reservation_id` hold none: a Make there can still be refused."""
 
     def __init__(
         self,
@@ -715,7 +720,7 @@ global___AllocateResponse = AllocateResponse
 
 @typing.final
 class LocateRequest(google.protobuf.message.Message):
-    """Asks for a session's server."""
+    """Requests the state of a session's server."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -724,8 +729,8 @@ class LocateRequest(google.protobuf.message.Message):
     session_id: builtins.str
     """The session, from Make."""
     silent: builtins.bool
-    """True if the server did not answer the client's own probes either. The gateway then needs less silence of its own to
-    find it dead.
+    """True if the server did not answer the client's own probes either. The gateway then declares the server dead after a
+    shorter silence.
     """
     def __init__(
         self,
@@ -739,7 +744,7 @@ global___LocateRequest = LocateRequest
 
 @typing.final
 class LocateResponse(google.protobuf.message.Message):
-    """Where a session is, as far as the gateway knows."""
+    """The state of a session's server, as far as the gateway knows."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -750,36 +755,36 @@ class LocateResponse(google.protobuf.message.Message):
     class _LivenessEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[LocateResponse._Liveness.ValueType], builtins.type):
         DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
         LIVENESS_UNSPECIFIED: LocateResponse._Liveness.ValueType  # 0
-        """Nothing was said."""
+        """Not set."""
         LIVENESS_ALIVE: LocateResponse._Liveness.ValueType  # 1
-        """It reports. Whether it still has the session it tells itself."""
+        """It reports. Only the server itself knows whether it still has the session."""
         LIVENESS_SUSPECT: LocateResponse._Liveness.ValueType  # 2
-        """It is silent; the gateway is finding out. Ask again in a second."""
+        """It is silent, and the gateway probes it. Ask again in a second."""
         LIVENESS_DEAD: LocateResponse._Liveness.ValueType  # 3
-        """It is gone with its sessions: it was silent and answered no probe, or a later run took its place."""
+        """It is gone with its sessions: it was silent and answered no probe, or a later run replaced it."""
         LIVENESS_UNKNOWN: LocateResponse._Liveness.ValueType  # 4
-        """This gateway cannot tell: it started or stood still, and the server has not reported since."""
+        """Unknown: this gateway started or was stalled, and the server has not reported since."""
 
     class Liveness(_Liveness, metaclass=_LivenessEnumTypeWrapper):
-        """What is known of the server that made the session."""
+        """The state of the server that made the session."""
 
     LIVENESS_UNSPECIFIED: LocateResponse.Liveness.ValueType  # 0
-    """Nothing was said."""
+    """Not set."""
     LIVENESS_ALIVE: LocateResponse.Liveness.ValueType  # 1
-    """It reports. Whether it still has the session it tells itself."""
+    """It reports. Only the server itself knows whether it still has the session."""
     LIVENESS_SUSPECT: LocateResponse.Liveness.ValueType  # 2
-    """It is silent; the gateway is finding out. Ask again in a second."""
+    """It is silent, and the gateway probes it. Ask again in a second."""
     LIVENESS_DEAD: LocateResponse.Liveness.ValueType  # 3
-    """It is gone with its sessions: it was silent and answered no probe, or a later run took its place."""
+    """It is gone with its sessions: it was silent and answered no probe, or a later run replaced it."""
     LIVENESS_UNKNOWN: LocateResponse.Liveness.ValueType  # 4
-    """This gateway cannot tell: it started or stood still, and the server has not reported since."""
+    """Unknown: this gateway started or was stalled, and the server has not reported since."""
 
     LIVENESS_FIELD_NUMBER: builtins.int
     ADDRESS_FIELD_NUMBER: builtins.int
     liveness: global___LocateResponse.Liveness.ValueType
-    """What is known of the server."""
+    """The state of the server."""
     address: builtins.str
-    """HOST:PORT of the server; empty when it is not known, and when clients reach it through the gateway only."""
+    """HOST:PORT of the server; empty if it is unknown, or if clients reach it only through the gateway."""
     def __init__(
         self,
         *,
@@ -792,7 +797,7 @@ global___LocateResponse = LocateResponse
 
 @typing.final
 class ListServersRequest(google.protobuf.message.Message):
-    """Asks for the servers."""
+    """Requests the servers."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -815,9 +820,9 @@ class ServerStatus(google.protobuf.message.Message):
     class _StateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[ServerStatus._State.ValueType], builtins.type):
         DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
         STATE_UNSPECIFIED: ServerStatus._State.ValueType  # 0
-        """Nothing was said."""
+        """Not set."""
         STATE_FREE: ServerStatus._State.ValueType  # 1
-        """It has room."""
+        """It has free slots."""
         STATE_BUSY: ServerStatus._State.ValueType  # 2
         """All its slots are taken."""
         STATE_DRAINING: ServerStatus._State.ValueType  # 3
@@ -825,17 +830,17 @@ class ServerStatus(google.protobuf.message.Message):
         STATE_SUSPECT: ServerStatus._State.ValueType  # 4
         """It is silent."""
         STATE_DEAD: ServerStatus._State.ValueType  # 5
-        """It was silent for long and answered no probe."""
+        """It was silent for too long and answered no probe."""
         STATE_UNKNOWN: ServerStatus._State.ValueType  # 6
-        """The gateway stood still, and has not heard from it since."""
+        """The gateway was stalled, and the server has not reported since."""
 
     class State(_State, metaclass=_StateEnumTypeWrapper):
-        """What Makes can expect of it."""
+        """Its state, which decides whether it gets Makes."""
 
     STATE_UNSPECIFIED: ServerStatus.State.ValueType  # 0
-    """Nothing was said."""
+    """Not set."""
     STATE_FREE: ServerStatus.State.ValueType  # 1
-    """It has room."""
+    """It has free slots."""
     STATE_BUSY: ServerStatus.State.ValueType  # 2
     """All its slots are taken."""
     STATE_DRAINING: ServerStatus.State.ValueType  # 3
@@ -843,9 +848,9 @@ class ServerStatus(google.protobuf.message.Message):
     STATE_SUSPECT: ServerStatus.State.ValueType  # 4
     """It is silent."""
     STATE_DEAD: ServerStatus.State.ValueType  # 5
-    """It was silent for long and answered no probe."""
+    """It was silent for too long and answered no probe."""
     STATE_UNKNOWN: ServerStatus.State.ValueType  # 6
-    """The gateway stood still, and has not heard from it since."""
+    """The gateway was stalled, and the server has not reported since."""
 
     @typing.final
     class LabelsEntry(google.protobuf.message.Message):
@@ -875,17 +880,17 @@ class ServerStatus(google.protobuf.message.Message):
     SILENCE_FIELD_NUMBER: builtins.int
     TUNNELLED_FIELD_NUMBER: builtins.int
     server_id: builtins.str
-    """Names it in the farm."""
+    """Its id in the farm."""
     address: builtins.str
     """HOST:PORT at which it is reached."""
     state: global___ServerStatus.State.ValueType
-    """What Makes can expect of it."""
+    """Its state, which decides whether it gets Makes."""
     active_sessions: builtins.int
-    """Sessions that it holds, Makes under way and allocated slots included."""
+    """Its sessions, including Makes in progress and allocated slots."""
     max_sessions: builtins.int
-    """Sessions that it holds at most."""
+    """Its maximum number of sessions."""
     environment_count: builtins.int
-    """How many environments it makes, by id."""
+    """Number of environment ids that it makes."""
     version: builtins.str
     """Version of the server."""
     fingerprint: builtins.str
@@ -929,7 +934,7 @@ class ListServersResponse(google.protobuf.message.Message):
     SERVERS_FIELD_NUMBER: builtins.int
     WAITING_FIELD_NUMBER: builtins.int
     waiting: builtins.int
-    """Makes that wait for room."""
+    """Number of Makes that wait for a free slot."""
     @property
     def servers(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___ServerStatus]:
         """Ordered by name."""

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class FarmServiceStub(object):
-    """What a gateway offers beyond EnvironmentService.
+    """The service of a gateway in addition to EnvironmentService.
     """
 
     def __init__(self, channel):
@@ -63,28 +63,29 @@ class FarmServiceStub(object):
 
 
 class FarmServiceServicer(object):
-    """What a gateway offers beyond EnvironmentService.
+    """The service of a gateway in addition to EnvironmentService.
     """
 
     def Register(self, request_iterator, context):
         """A server joins the farm: a hello, then a report of its load at each change and at each heartbeat. The server is in
-        the farm while the stream is open. With tokens it takes scope "join".
+        the farm while the stream is open. With tokens it requires scope "join".
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Tunnel(self, request_iterator, context):
-        """Carries the bytes of one connection to a server that the gateway cannot dial: the server calls, and hands what comes
-        to its own port once something comes. It shows RegisterResponse.tunnel_key as the metadata `envwire-tunnel-bin`, and
-        what it shows Register, and calls again when the connection ends. Of two calls with one key the later one counts.
+        """Carries the bytes of one connection to a server to which the gateway cannot connect. The server makes the call, and
+        passes the bytes to its own port. It sends RegisterResponse.tunnel_key as the metadata `envwire-tunnel-bin`, and
+        the credentials that it sends to Register, and calls again when the connection ends. Of two calls with one key the
+        later one counts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Allocate(self, request, context):
-        """Sets slots aside for several Makes at once: all of them or none. RESOURCE_EXHAUSTED when there are not so many, or
+        """Reserves slots for several Makes at once: all of them or none. RESOURCE_EXHAUSTED if there are not enough, or
         not in time.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -92,7 +93,7 @@ class FarmServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Locate(self, request, context):
-        """Tells whether the server of a session is alive.
+        """Returns whether the server of a session is alive.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -142,7 +143,7 @@ def add_FarmServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class FarmService(object):
-    """What a gateway offers beyond EnvironmentService.
+    """The service of a gateway in addition to EnvironmentService.
     """
 
     @staticmethod

@@ -3,8 +3,9 @@
 isort:skip_file
 The farm: many servers behind one gateway.
 
-Servers register with every gateway. A gateway stores nothing: what it knows comes from the registrations that are
-open now. It serves envwire.v1.EnvironmentService as well; docs/farm.md tells how the two go together.
+Servers register with every gateway. A gateway stores nothing on disk: all its state comes from the registrations
+that are open now. It also serves envwire.v1.EnvironmentService; docs/farm.md describes how the two services work
+together.
 """
 
 import abc
@@ -22,7 +23,7 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
     ...
 
 class FarmServiceStub:
-    """What a gateway offers beyond EnvironmentService."""
+    """The service of a gateway in addition to EnvironmentService."""
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
     Register: grpc.StreamStreamMultiCallable[
@@ -30,23 +31,24 @@ class FarmServiceStub:
         envwire.farm.v1.farm_pb2.RegisterResponse,
     ]
     """A server joins the farm: a hello, then a report of its load at each change and at each heartbeat. The server is in
-    the farm while the stream is open. With tokens it takes scope "join".
+    the farm while the stream is open. With tokens it requires scope "join".
     """
 
     Tunnel: grpc.StreamStreamMultiCallable[
         envwire.farm.v1.farm_pb2.TunnelRequest,
         envwire.farm.v1.farm_pb2.TunnelResponse,
     ]
-    """Carries the bytes of one connection to a server that the gateway cannot dial: the server calls, and hands what comes
-    to its own port once something comes. It shows RegisterResponse.tunnel_key as the metadata `envwire-tunnel-bin`, and
-    what it shows Register, and calls again when the connection ends. Of two calls with one key the later one counts.
+    """Carries the bytes of one connection to a server to which the gateway cannot connect. The server makes the call, and
+    passes the bytes to its own port. It sends RegisterResponse.tunnel_key as the metadata `envwire-tunnel-bin`, and
+    the credentials that it sends to Register, and calls again when the connection ends. Of two calls with one key the
+    later one counts.
     """
 
     Allocate: grpc.UnaryUnaryMultiCallable[
         envwire.farm.v1.farm_pb2.AllocateRequest,
         envwire.farm.v1.farm_pb2.AllocateResponse,
     ]
-    """Sets slots aside for several Makes at once: all of them or none. RESOURCE_EXHAUSTED when there are not so many, or
+    """Reserves slots for several Makes at once: all of them or none. RESOURCE_EXHAUSTED if there are not enough, or
     not in time.
     """
 
@@ -54,7 +56,7 @@ class FarmServiceStub:
         envwire.farm.v1.farm_pb2.LocateRequest,
         envwire.farm.v1.farm_pb2.LocateResponse,
     ]
-    """Tells whether the server of a session is alive."""
+    """Returns whether the server of a session is alive."""
 
     ListServers: grpc.UnaryUnaryMultiCallable[
         envwire.farm.v1.farm_pb2.ListServersRequest,
@@ -63,30 +65,31 @@ class FarmServiceStub:
     """Lists the servers that the gateway knows."""
 
 class FarmServiceAsyncStub:
-    """What a gateway offers beyond EnvironmentService."""
+    """The service of a gateway in addition to EnvironmentService."""
 
     Register: grpc.aio.StreamStreamMultiCallable[
         envwire.farm.v1.farm_pb2.RegisterRequest,
         envwire.farm.v1.farm_pb2.RegisterResponse,
     ]
     """A server joins the farm: a hello, then a report of its load at each change and at each heartbeat. The server is in
-    the farm while the stream is open. With tokens it takes scope "join".
+    the farm while the stream is open. With tokens it requires scope "join".
     """
 
     Tunnel: grpc.aio.StreamStreamMultiCallable[
         envwire.farm.v1.farm_pb2.TunnelRequest,
         envwire.farm.v1.farm_pb2.TunnelResponse,
     ]
-    """Carries the bytes of one connection to a server that the gateway cannot dial: the server calls, and hands what comes
-    to its own port once something comes. It shows RegisterResponse.tunnel_key as the metadata `envwire-tunnel-bin`, and
-    what it shows Register, and calls again when the connection ends. Of two calls with one key the later one counts.
+    """Carries the bytes of one connection to a server to which the gateway cannot connect. The server makes the call, and
+    passes the bytes to its own port. It sends RegisterResponse.tunnel_key as the metadata `envwire-tunnel-bin`, and
+    the credentials that it sends to Register, and calls again when the connection ends. Of two calls with one key the
+    later one counts.
     """
 
     Allocate: grpc.aio.UnaryUnaryMultiCallable[
         envwire.farm.v1.farm_pb2.AllocateRequest,
         envwire.farm.v1.farm_pb2.AllocateResponse,
     ]
-    """Sets slots aside for several Makes at once: all of them or none. RESOURCE_EXHAUSTED when there are not so many, or
+    """Reserves slots for several Makes at once: all of them or none. RESOURCE_EXHAUSTED if there are not enough, or
     not in time.
     """
 
@@ -94,7 +97,7 @@ class FarmServiceAsyncStub:
         envwire.farm.v1.farm_pb2.LocateRequest,
         envwire.farm.v1.farm_pb2.LocateResponse,
     ]
-    """Tells whether the server of a session is alive."""
+    """Returns whether the server of a session is alive."""
 
     ListServers: grpc.aio.UnaryUnaryMultiCallable[
         envwire.farm.v1.farm_pb2.ListServersRequest,
@@ -103,7 +106,7 @@ class FarmServiceAsyncStub:
     """Lists the servers that the gateway knows."""
 
 class FarmServiceServicer(metaclass=abc.ABCMeta):
-    """What a gateway offers beyond EnvironmentService."""
+    """The service of a gateway in addition to EnvironmentService."""
 
     @abc.abstractmethod
     def Register(
@@ -112,7 +115,7 @@ class FarmServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[envwire.farm.v1.farm_pb2.RegisterResponse], collections.abc.AsyncIterator[envwire.farm.v1.farm_pb2.RegisterResponse]]:
         """A server joins the farm: a hello, then a report of its load at each change and at each heartbeat. The server is in
-        the farm while the stream is open. With tokens it takes scope "join".
+        the farm while the stream is open. With tokens it requires scope "join".
         """
 
     @abc.abstractmethod
@@ -121,9 +124,10 @@ class FarmServiceServicer(metaclass=abc.ABCMeta):
         request_iterator: _MaybeAsyncIterator[envwire.farm.v1.farm_pb2.TunnelRequest],
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[envwire.farm.v1.farm_pb2.TunnelResponse], collections.abc.AsyncIterator[envwire.farm.v1.farm_pb2.TunnelResponse]]:
-        """Carries the bytes of one connection to a server that the gateway cannot dial: the server calls, and hands what comes
-        to its own port once something comes. It shows RegisterResponse.tunnel_key as the metadata `envwire-tunnel-bin`, and
-        what it shows Register, and calls again when the connection ends. Of two calls with one key the later one counts.
+        """Carries the bytes of one connection to a server to which the gateway cannot connect. The server makes the call, and
+        passes the bytes to its own port. It sends RegisterResponse.tunnel_key as the metadata `envwire-tunnel-bin`, and
+        the credentials that it sends to Register, and calls again when the connection ends. Of two calls with one key the
+        later one counts.
         """
 
     @abc.abstractmethod
@@ -132,7 +136,7 @@ class FarmServiceServicer(metaclass=abc.ABCMeta):
         request: envwire.farm.v1.farm_pb2.AllocateRequest,
         context: _ServicerContext,
     ) -> typing.Union[envwire.farm.v1.farm_pb2.AllocateResponse, collections.abc.Awaitable[envwire.farm.v1.farm_pb2.AllocateResponse]]:
-        """Sets slots aside for several Makes at once: all of them or none. RESOURCE_EXHAUSTED when there are not so many, or
+        """Reserves slots for several Makes at once: all of them or none. RESOURCE_EXHAUSTED if there are not enough, or
         not in time.
         """
 
@@ -142,7 +146,7 @@ class FarmServiceServicer(metaclass=abc.ABCMeta):
         request: envwire.farm.v1.farm_pb2.LocateRequest,
         context: _ServicerContext,
     ) -> typing.Union[envwire.farm.v1.farm_pb2.LocateResponse, collections.abc.Awaitable[envwire.farm.v1.farm_pb2.LocateResponse]]:
-        """Tells whether the server of a session is alive."""
+        """Returns whether the server of a session is alive."""
 
     @abc.abstractmethod
     def ListServers(

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class ObserveServiceStub(object):
-    """What a watcher can ask of a server. Errors are those of envwire.v1, in trailing metadata as on its unary calls. A
-    watcher that leaves an answer unread for 10 seconds is dropped with CAPACITY_REACHED, and so is one too many.
+    """The service for watchers of a server. Errors are those of envwire.v1, in trailing metadata as on its unary calls. A
+    watcher that leaves an answer unread for 10 seconds gets CAPACITY_REACHED, as does one beyond the limit of watchers.
     """
 
     def __init__(self, channel):
@@ -54,29 +54,29 @@ class ObserveServiceStub(object):
 
 
 class ObserveServiceServicer(object):
-    """What a watcher can ask of a server. Errors are those of envwire.v1, in trailing metadata as on its unary calls. A
-    watcher that leaves an answer unread for 10 seconds is dropped with CAPACITY_REACHED, and so is one too many.
+    """The service for watchers of a server. Errors are those of envwire.v1, in trailing metadata as on its unary calls. A
+    watcher that leaves an answer unread for 10 seconds gets CAPACITY_REACHED, as does one beyond the limit of watchers.
     """
 
     def Watch(self, request, context):
-        """Tells what the server does: all of it in the first round, then once a period what has changed. Takes scope "observe"
-        for one's own sessions, and "inspect" or "admin" for those of all clients.
+        """Reports the state of the server: all of it in the first round, then the changes once per period. Requires scope
+        "observe" for the client's own sessions, and "inspect" or "admin" for those of all clients.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DescribeSession(self, request, context):
-        """Tells more of one session, also after its end. Takes scope "watch" for one's own sessions, and for those of others
-        too where the operator allows it; else scope "admin".
+        """Describes one session, also after its end. Requires scope "watch" for the client's own sessions, and for those of
+        others if the operator allows it; otherwise scope "admin".
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def WatchFrames(self, request, context):
-        """Sends pictures of a session's environment, at most two a second, taken between its requests. Takes what
-        DescribeSession takes, and an operator who allows pictures. It ends with the session.
+        """Sends pictures of a session's environment, at most two per second, taken between its requests. Requires the scopes
+        of DescribeSession, and that the operator allows pictures. It ends with the session.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -109,8 +109,8 @@ def add_ObserveServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ObserveService(object):
-    """What a watcher can ask of a server. Errors are those of envwire.v1, in trailing metadata as on its unary calls. A
-    watcher that leaves an answer unread for 10 seconds is dropped with CAPACITY_REACHED, and so is one too many.
+    """The service for watchers of a server. Errors are those of envwire.v1, in trailing metadata as on its unary calls. A
+    watcher that leaves an answer unread for 10 seconds gets CAPACITY_REACHED, as does one beyond the limit of watchers.
     """
 
     @staticmethod

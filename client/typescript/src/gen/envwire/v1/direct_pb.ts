@@ -1,4 +1,5 @@
-// The direct channel: the same messages as frames on a plain socket, straight to the process that holds the environment.
+// The direct channel: the same messages as frames on a plain socket, straight to the process that holds the
+// environment.
 //
 // docs/protocol.md describes frames byte by byte. A connection begins with the eight bytes "envwire" and 1, and a frame
 // that holds a HelloRequest; the answer is a frame that holds a HelloResponse. From then on each frame of the client
@@ -23,28 +24,27 @@ export const file_envwire_v1_direct: GenFile = /*@__PURE__*/
   fileDesc("ChdlbnZ3aXJlL3YxL2RpcmVjdC5wcm90bxIKZW52d2lyZS52MSKGAQoMSGVsbG9SZXF1ZXN0EikKBmhlYWRlchgBIAEoCzIZLmVudndpcmUudjEuU2Vzc2lvbkhlYWRlchIVCg1zaGFyZWRfbWVtb3J5GAIgASgIEiMKBG1ha2UYAyABKAsyFS5lbnZ3aXJlLnYxLk1ha2VIZWxsbxIPCgdtYWlsYm94GAQgASgIIhoKCU1ha2VIZWxsbxINCgV0b2tlbhgBIAEoCSKjAQoHV2VsY29tZRI0Cg1zaGFyZWRfbWVtb3J5GAEgASgLMhguZW52d2lyZS52MS5TaGFyZWRNZW1vcnlIAIgBARIZChFtYXhfbWVzc2FnZV9ieXRlcxgCIAEoBBIpCgdtYWlsYm94GAMgASgLMhMuZW52d2lyZS52MS5NYWlsYm94SAGIAQFCEAoOX3NoYXJlZF9tZW1vcnlCCgoIX21haWxib3giRQoMU2hhcmVkTWVtb3J5Eg0KBXNsb3RzGAEgASgNEhIKCnNsb3RfYnl0ZXMYAiABKAQSEgoKZmlyc3Rfc2xvdBgDIAEoBCIcCgdNYWlsYm94EhEKCWJveF9ieXRlcxgBIAEoDSKVAQoNSGVsbG9SZXNwb25zZRImCgd3ZWxjb21lGAEgASgLMhMuZW52d2lyZS52MS5XZWxjb21lSAASKAoFZXJyb3IYAiABKAsyFy5lbnZ3aXJlLnYxLkVycm9yU3RhdHVzSAASKAoEbWFkZRgDIAEoCzIYLmVudndpcmUudjEuTWFrZVJlc3BvbnNlSABCCAoGcmVzdWx0QlUKEmV4YW1wbGUuZW52d2lyZS52MVABWiRlbnZ3aXJlLmV4YW1wbGUvZW52d2lyZS92MTtlbnZ3aXJldjGiAgNFV1aqAgpFbnZ3aXJlLlYxugIDRVdWYgZwcm90bzM", [file_envwire_v1_environment, file_envwire_v1_status]);
 
 /**
- * Opens a direct channel to a session, one that there is or one to be made. The channel that the session had before is
- * closed.
+ * Opens a direct channel to an existing or a new session. The earlier channel of the session is closed.
  *
  * @generated from message envwire.v1.HelloRequest
  */
 export type HelloRequest = Message<"envwire.v1.HelloRequest"> & {
   /**
-   * Whose channel it is; the requests to come show no header. Absent with `make`.
+   * The session of the channel; later requests have no header. Absent with `make`.
    *
    * @generated from field: envwire.v1.SessionHeader header = 1;
    */
   header?: SessionHeader | undefined;
 
   /**
-   * Whether the client can take large frames from memory that it shares with the server.
+   * Whether the client can read large frames from memory that it shares with the server.
    *
    * @generated from field: bool shared_memory = 2;
    */
   sharedMemory: boolean;
 
   /**
-   * Asks for a new session: the frame behind this one holds a MakeRequest.
+   * Requests a new session: the next frame holds a MakeRequest.
    *
    * @generated from field: envwire.v1.MakeHello make = 3;
    */
@@ -66,13 +66,13 @@ export const HelloRequestSchema: GenMessage<HelloRequest> = /*@__PURE__*/
   messageDesc(file_envwire_v1_direct, 0);
 
 /**
- * Who asks for a new session on the direct port. The server looks at this before it reads the MakeRequest.
+ * The client that requests a new session on the direct port. The server checks it before it reads the MakeRequest.
  *
  * @generated from message envwire.v1.MakeHello
  */
 export type MakeHello = Message<"envwire.v1.MakeHello"> & {
   /**
-   * The client's token, where the server asks for one.
+   * The client's token, if the server requires one.
    *
    * @generated from field: string token = 1;
    */
@@ -93,22 +93,22 @@ export const MakeHelloSchema: GenMessage<MakeHello> = /*@__PURE__*/
  */
 export type Welcome = Message<"envwire.v1.Welcome"> & {
   /**
-   * Memory that holds large frames, whose descriptor comes with this frame on a Unix socket; absent for none.
+   * Memory for large frames, whose descriptor is sent with this frame on a Unix socket; absent for none.
    *
    * @generated from field: optional envwire.v1.SharedMemory shared_memory = 1;
    */
   sharedMemory?: SharedMemory | undefined;
 
   /**
-   * Largest request accepted, in bytes; the server ends a connection that announces a larger one.
+   * Largest accepted request, in bytes; the server closes a connection that announces a larger one.
    *
    * @generated from field: uint64 max_message_bytes = 2;
    */
   maxMessageBytes: bigint;
 
   /**
-   * Memory for small frames, whose descriptor comes with this frame on a Unix socket, behind that of `shared_memory` if
-   * there is one; absent for none.
+   * Memory for small frames, whose descriptor is sent with this frame on a Unix socket, after that of `shared_memory`
+   * if there is one; absent for none.
    *
    * @generated from field: optional envwire.v1.Mailbox mailbox = 3;
    */
@@ -125,7 +125,7 @@ export const WelcomeSchema: GenMessage<Welcome> = /*@__PURE__*/
 /**
  * Memory that a session shares with its client, divided into slots of one size.
  *
- * It begins with one byte for each slot: 1 while the slot holds a frame that the client has not given back; the server
+ * It begins with one byte for each slot: 1 while the slot holds a frame that the client has not released; the server
  * sets it, the client clears it. The slots follow, the first at `first_slot`.
  *
  * @generated from message envwire.v1.SharedMemory
@@ -161,10 +161,10 @@ export const SharedMemorySchema: GenMessage<SharedMemory> = /*@__PURE__*/
   messageDesc(file_envwire_v1_direct, 3);
 
 /**
- * Memory in which client and server exchange small frames for as long as neither of them sleeps, without the system.
+ * Memory in which client and server exchange small frames without system calls, as long as neither of them sleeps.
  *
- * It has two boxes, one for each direction. A box holds one frame: at its byte 0 the number of frames that were put into
- * it so far, modulo 256; at byte 1 whether its reader sleeps; and from byte 16 the last frame.
+ * It has two boxes, one for each direction. A box holds one frame: at its byte 0 the number of frames that were put
+ * into it so far, modulo 256; at byte 1 whether its reader sleeps; and from byte 16 the last frame.
  *
  * @generated from message envwire.v1.Mailbox
  */
@@ -191,7 +191,7 @@ export const MailboxSchema: GenMessage<Mailbox> = /*@__PURE__*/
  */
 export type HelloResponse = Message<"envwire.v1.HelloResponse"> & {
   /**
-   * What came of it.
+   * The result.
    *
    * @generated from oneof envwire.v1.HelloResponse.result
    */
@@ -205,7 +205,7 @@ export type HelloResponse = Message<"envwire.v1.HelloResponse"> & {
     case: "welcome";
   } | {
     /**
-     * Why not: the session is unknown or has ended, or cannot be made. The server closes the connection.
+     * The error: the session is unknown or has ended, or cannot be made. The server closes the connection.
      *
      * @generated from field: envwire.v1.ErrorStatus error = 2;
      */
@@ -213,7 +213,7 @@ export type HelloResponse = Message<"envwire.v1.HelloResponse"> & {
     case: "error";
   } | {
     /**
-     * The session that was asked for; a Welcome follows in a frame of its own.
+     * The new session; a Welcome follows in a separate frame.
      *
      * @generated from field: envwire.v1.MakeResponse made = 3;
      */

@@ -30,7 +30,7 @@ export type WrapperSpec = Message<"envwire.v1.WrapperSpec"> & {
   name: string;
 
   /**
-   * Where its class lives, "module:Class". Informative: nothing is imported because a peer sent it.
+   * The place of its class, "module:Class". Informative: no peer imports it.
    *
    * @generated from field: string entry_point = 2;
    */
@@ -44,7 +44,7 @@ export type WrapperSpec = Message<"envwire.v1.WrapperSpec"> & {
   recorded: boolean;
 
   /**
-   * Its keyword arguments, when recorded.
+   * Its keyword arguments, if recorded.
    *
    * @generated from field: envwire.v1.ValueMap kwargs = 4;
    */
@@ -72,21 +72,21 @@ export type EnvSpec = Message<"envwire.v1.EnvSpec"> & {
   id: string;
 
   /**
-   * Where its class lives, "module:Class". Informative: nothing is imported because a peer sent it.
+   * The place of its class, "module:Class". Informative: no peer imports it.
    *
    * @generated from field: string entry_point = 2;
    */
   entryPoint: string;
 
   /**
-   * Mean return at which the task counts as solved; absent when the task names none.
+   * Mean return at which the task counts as solved; absent if the task defines none.
    *
    * @generated from field: envwire.v1.Value reward_threshold = 3;
    */
   rewardThreshold?: Value | undefined;
 
   /**
-   * True when the same seed and actions may lead elsewhere.
+   * True if the same seed and actions may give different results.
    *
    * @generated from field: bool nondeterministic = 4;
    */
@@ -107,7 +107,7 @@ export type EnvSpec = Message<"envwire.v1.EnvSpec"> & {
   orderEnforce: boolean;
 
   /**
-   * Whether the passive checker is left out.
+   * Whether the passive checker is disabled.
    *
    * @generated from field: bool disable_env_checker = 7;
    */
@@ -121,14 +121,14 @@ export type EnvSpec = Message<"envwire.v1.EnvSpec"> & {
   kwargs?: ValueMap | undefined;
 
   /**
-   * Wrappers beyond those that making applies, innermost first.
+   * Wrappers in addition to those that `make` applies, innermost first.
    *
    * @generated from field: repeated envwire.v1.WrapperSpec additional_wrappers = 9;
    */
   additionalWrappers: WrapperSpec[];
 
   /**
-   * Where its vector form lives; empty when it has none. Informative.
+   * The place of its vector form; empty if it has none. Informative.
    *
    * @generated from field: string vector_entry_point = 10;
    */

@@ -1,4 +1,4 @@
-// Typed values: everything an observation, action, info, option or attribute can be.
+// Typed values of observations, actions, infos, options and attributes.
 //
 // A value arrives as the type that was sent. Numbers, tuples and lists, booleans and
 // NumPy scalars stay apart; arrays keep their dtype and shape; dictionaries keep their order.
@@ -59,7 +59,7 @@ export type Tensor = Message<"envwire.v1.Tensor"> & {
   numpyType: string;
 
   /**
-   * Where the elements begin among the attachments of the frame that carries the message, instead of in `data`. Only on
+   * Offset of the elements in the attachments of the frame that carries the message, instead of in `data`. Only on
    * the direct channel; a multiple of 64.
    *
    * @generated from field: optional uint64 attachment_offset = 6;
@@ -75,7 +75,7 @@ export const TensorSchema: GenMessage<Tensor> = /*@__PURE__*/
   messageDesc(file_envwire_v1_values, 0);
 
 /**
- * Present where a value is nothing at all (Python's None).
+ * The absence of a value (Python's None).
  *
  * @generated from message envwire.v1.NullValue
  */
@@ -295,7 +295,7 @@ export const EnumMemberSchema: GenMessage<EnumMember> = /*@__PURE__*/
   messageDesc(file_envwire_v1_values, 8);
 
 /**
- * An object that has no wire form: what it was and how it printed. It is never turned back into an object.
+ * An object without a wire form: its class and its repr. It is never converted back to an object.
  *
  * @generated from message envwire.v1.Opaque
  */
@@ -391,7 +391,7 @@ export type Value = Message<"envwire.v1.Value"> & {
     case: "bytesValue";
   } | {
     /**
-     * An array; it arrives fresh, writable and C-contiguous.
+     * An array; the receiver gets a new, writable, C-contiguous array.
      *
      * @generated from field: envwire.v1.Tensor array = 8;
      */
