@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what building and testing the C++ library needs, as root on Debian or Ubuntu; elsewhere says what is missing.
+# Installs the tools for building and testing the C++ library, as root on Debian or Ubuntu. Elsewhere lists missing ones.
 set -euo pipefail
 
 # Debian's packages, each with a command that succeeds where it is installed.

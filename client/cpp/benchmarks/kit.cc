@@ -1,4 +1,4 @@
-// Serves an environment that does nothing, with the spaces of CartPole; says where on standard output.
+// Serves an environment that does nothing, with the spaces of CartPole; prints the address on standard output.
 #include "envwire/kit.hpp"
 
 #include <iostream>

@@ -1,5 +1,5 @@
-// What two programs on a socket cost without any protocol: pingpong serve, or pingpong HOST:PORT, which prints the
-// microseconds of one exchange of as many bytes as a step of CartPole has, for each line on standard input. Both ends
+// Measures two programs on a socket without any protocol: pingpong serve, or pingpong HOST:PORT, which prints the
+// microseconds of one exchange with the size of a step of CartPole, for each line on standard input. Both ends
 // wait as the library does.
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-# Finds gRPC and its reflection: by CMake's own files, or by pkg-config where a distribution has none of them (Debian).
+# Finds gRPC and its reflection: by CMake's own files, or by pkg-config if a distribution has none (Debian).
 find_package(gRPC CONFIG QUIET)
 if(NOT TARGET gRPC::grpc++)
   find_package(PkgConfig REQUIRED)

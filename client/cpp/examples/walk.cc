@@ -1,4 +1,4 @@
-// Serves an environment of its own: example_walk, then RemoteEnv("localhost:50051", "Walk-v0") in Python.
+// Serves a custom environment: example_walk, then RemoteEnv("localhost:50051", "Walk-v0") in Python.
 #include <envwire/kit.hpp>
 
 class Walk : public envwire::Environment {

@@ -1,12 +1,12 @@
 /*
- * envwire.h: reinforcement-learning environments on another machine, driven from C99 over the direct channel.
+ * envwire.h: a C99 client for reinforcement-learning environments on another machine, over the direct channel.
  *
- * One header without dependencies but POSIX sockets. In one source file of your program write
+ * One header that needs only POSIX sockets. In one source file of your program write
  *
  *     #define ENVWIRE_IMPLEMENTATION
  *     #include "envwire.h"
  *
- * and in all others include it as it is. Start the server with a port for direct channels,
+ * and in all others include it without the macro. Start the server with a port for direct channels,
  * `envwire serve CartPole-v1 --direct-port 50052`, and:
  *
  *     envwire_env* env = envwire_make("localhost", "50052", "CartPole-v1", NULL);
@@ -18,9 +18,9 @@
  *     }
  *     envwire_close(env);
  *
- * Requests are numbered. When the connection breaks, the request is sent again on another one until `timeout` is over:
- * no step is lost or taken twice. One thread drives an environment at a time. There is no TLS here; the C++ library of
- * the same folder has it, and everything else. The bytes are described in docs/protocol.md, "The direct channel".
+ * Requests are numbered. When the connection breaks, the request is sent again on another one until `timeout` expires:
+ * no step is lost or taken twice. One thread at a time may drive an environment. There is no TLS; the C++ library in
+ * the same folder has it, and all other features. docs/protocol.md describes the bytes under "The direct channel".
  */
 #ifndef ENVWIRE_H
 #define ENVWIRE_H
@@ -76,8 +76,8 @@ typedef struct {
 typedef struct envwire_env envwire_env;
 
 /*
- * Makes an environment at a direct port. `token` may be NULL. Never returns NULL but for want of memory: ask
- * envwire_error() whether it came about, and call envwire_close() in any case.
+ * Makes an environment at a direct port. `token` may be NULL. Returns NULL only if memory is exhausted. Check
+ * envwire_error() for errors, and call envwire_close() in any case.
  */
 envwire_env* envwire_make(const char* host, const char* port, const char* env_id, const char* token);
 

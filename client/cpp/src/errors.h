@@ -1,4 +1,4 @@
-// Errors of the contract, read and written.
+// Reading and writing the contract's errors.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace envwire::internal {
 
-// The connection broke, or did not come about: the request may be sent again.
+// The connection broke or could not be opened: the request may be sent again.
 class ConnectionError : public Error {
  public:
   ConnectionError(const std::string& message, bool refused, bool connected)
       : Error("UNAVAILABLE", message), refused(refused), connected(connected) {}
-  bool refused;    // nobody listens there any more
-  bool connected;  // a connection had come about
+  bool refused;    // the address refuses connections
+  bool connected;  // a connection had been open
 };
 
 // Name of a gRPC status code.

@@ -1,4 +1,4 @@
-/** The one error of this package, and how it is read from what the server sent. */
+/** The error class of this package, and reading it from a server's answer. */
 
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import {
@@ -41,9 +41,9 @@ export const ENDING_REASONS: ReadonlySet<string> = new Set([
   "DRAINING",
 ]);
 
-/** What the environment raised. */
+/** The exception that the environment raised. */
 export interface RemoteException {
-  /** Qualified name of its class, "builtins.ValueError" for instance. */
+  /** Qualified name of its class, such as "builtins.ValueError". */
   readonly typeName: string;
   readonly text: string;
 }
@@ -57,22 +57,22 @@ export interface EnvwireErrorDetails {
   readonly cause?: unknown;
 }
 
-/** Something went wrong here, on the way, at the server or in the environment; `reason` tells what. */
+/** An error of the client, the connection, the server or the environment; `reason` says which. */
 export class EnvwireError extends Error {
   override name = "EnvwireError";
-  /** Facts by name, "session_id" for instance. */
+  /** Facts by name, such as "session_id". */
   readonly metadata: Readonly<Record<string, string>>;
-  /** Seconds to wait before another attempt, when the server said so. */
+  /** Seconds to wait before another attempt, if the server gave them. */
   readonly retryAfter: number | undefined;
   /** The exception that the environment raised, if it did. */
   readonly remote: RemoteException | undefined;
   /** The remote traceback, innermost call last. */
   readonly traceback: readonly string[];
-  /** The end of what the environment's process printed before it was lost. */
+  /** The last output of the environment's process, if it was lost. */
   readonly output: string;
 
   /**
-   * @param reason A reason of docs/protocol.md, "SESSION_LOST" for instance; where the server gave none, the name of
+   * @param reason A reason of docs/protocol.md, such as "SESSION_LOST", or if the server gave none, the name of
    *   the gRPC status: "UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED".
    */
   constructor(
@@ -89,7 +89,7 @@ export class EnvwireError extends Error {
   }
 }
 
-/** What a peer sent cannot be read, or breaks the protocol. */
+/** A message of a peer cannot be read, or breaks the protocol. */
 export class MalformedMessageError extends EnvwireError {
   override name = "EnvwireError";
   constructor(problem: string, cause?: unknown) {
@@ -97,7 +97,7 @@ export class MalformedMessageError extends EnvwireError {
   }
 }
 
-/** Reads what a server sent. Whatever that throws, generated code and constructors of arrays included, is said of it. */
+/** Reads a server's message. Any exception, also of generated code and constructors of arrays, counts as its fault. */
 export function readAnswer<T>(read: () => T): T {
   try {
     return read();
@@ -146,12 +146,12 @@ function read<Schema extends Parameters<typeof fromBinary>[0]>(
   return bytes === undefined ? undefined : fromBinary(schema, bytes);
 }
 
-/** The connection broke, or did not come about: the request may be sent again. */
+/** The connection broke or could not be opened: the request may be sent again. */
 export class ConnectionError extends EnvwireError {
   override name = "EnvwireError";
   /**
-   * @param refused Nobody listens there any more.
-   * @param connected A connection had come about.
+   * @param refused The address refuses connections.
+   * @param connected A connection had been open.
    */
   constructor(
     message: string,

@@ -1,4 +1,4 @@
-/** What nobody reads, answers or closes costs a bounded amount of memory and time. */
+/** Unread, unanswered or unclosed connections cost a bounded amount of memory and time. */
 
 import assert from "node:assert/strict";
 import { once } from "node:events";

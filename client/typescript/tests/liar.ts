@@ -1,4 +1,4 @@
-/** A server that answers whatever it is told to, over unary calls, the stream and the direct channel. */
+/** A server with configurable answers, over unary calls, the stream and the direct channel. */
 
 import { EventEmitter, once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";

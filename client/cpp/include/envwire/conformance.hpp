@@ -5,8 +5,8 @@
 
 namespace envwire {
 
-// Conformance/Counter-v0 and so on. Nothing serves them unless its author adds them to a registry: they are no
-// environments for a public address.
+// Conformance/Counter-v0 and so on. They are served only if they are added to a registry, since they are not
+// intended for a public address.
 Registry ConformanceEnvironments();
 
 }  // namespace envwire

@@ -1,4 +1,4 @@
-// Environments on another machine, driven as Gymnasium drives local ones.
+// Remote environments, with an interface like Gymnasium's.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,11 @@ struct ResetResult {
 
 struct StepResult {
   Value observation;
-  double reward = 0;  // NaN when it is no number; `typed_reward` has it exactly
+  double reward = 0;  // NaN if it is not a number; `typed_reward` has the exact value
   bool terminated = false;
   bool truncated = false;
   Dict info = {};
-  // Exactly what the environment returned; absent for a plain float and plain booleans.
+  // The exact values that the environment returned; absent for a plain float and plain booleans.
   std::optional<Value> typed_reward = std::nullopt;
   std::optional<Value> typed_terminated = std::nullopt;
   std::optional<Value> typed_truncated = std::nullopt;
@@ -41,7 +41,7 @@ struct StepResult {
   bool done() const { return terminated || truncated; }
 };
 
-// What the steps of a chunk led to; `error` tells why the action after the last of them failed, if one did.
+// The results of a chunk; `error` says why the action after the last of `steps` failed, if one did.
 struct ChunkResult {
   std::vector<StepResult> steps;
   std::optional<Error> error;
@@ -61,13 +61,13 @@ struct VectorStep {
   Dict infos;
 };
 
-// What single and vector environments share. One thread drives an environment at a time. Every method may throw Error:
-// `reason()` tells what happened, and the session goes on after all but those of a session that ended.
+// Base of single and vector environments. One thread at a time may drive an environment. Every method may throw Error:
+// `reason()` says what happened. After an error the session goes on, unless the error says that it has ended.
 class RemoteBase {
  public:
   RemoteBase(RemoteBase&& other) noexcept;
   RemoteBase& operator=(RemoteBase&& other) noexcept;
-  // Closes the environment, as Close() does, and reports no failure.
+  // Closes the environment, as Close() does, but ignores failures.
   virtual ~RemoteBase();
 
   const Space& observation_space() const { return observation_space_; }
@@ -79,14 +79,14 @@ class RemoteBase {
   Value GetAttribute(const std::string& name);
   void SetAttribute(const std::string& name, const Value& value);
   Value Call(const std::string& name, const std::vector<Value>& args = {}, const Dict& kwargs = {});
-  // Closes the environment and ends its session. Closing twice is harmless.
+  // Closes the environment and ends its session. Closing is idempotent.
   void Close();
 
-  // How often the session went on after its connection broke.
+  // Number of times that the session continued after its connection broke.
   int resumed() const;
   // "direct", "stream" or "unary".
   std::string transport() const;
-  // The contract's own message (envwire/v1/environment.pb.h), for what has no method here.
+  // The MakeResponse (envwire/v1/environment.pb.h), for fields that have no method here.
   const v1::MakeResponse& made() const;
 
  protected:
@@ -109,7 +109,7 @@ class Env : public RemoteBase {
 
   // Starts an episode.
   ResetResult Reset(std::optional<std::int64_t> seed = std::nullopt, const std::optional<Dict>& options = std::nullopt);
-  // Takes one step. The action is what the environment takes: 1, 0.5, NdArray::Of<float>({2}, {0.1F, 0.2F}).
+  // Takes one step. The action has the type of the action space: 1, 0.5, NdArray::Of<float>({2}, {0.1F, 0.2F}).
   StepResult Step(const Value& action);
   // Takes steps with one message, until the episode ends or an action fails. The server may take fewer than asked for.
   ChunkResult StepMany(const std::vector<Value>& actions);

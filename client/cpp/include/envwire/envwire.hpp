@@ -1,4 +1,4 @@
-// All that drives environments; envwire/kit.hpp serves them. The C header envwire.h needs nothing of this.
+// The whole client library. envwire/kit.hpp serves environments. The C header envwire.h is independent of both.
 #pragma once
 
 #include "envwire/env.hpp"

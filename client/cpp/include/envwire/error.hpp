@@ -1,4 +1,4 @@
-// The one error of this library.
+// The error class of this library.
 #pragma once
 
 #include <map>
@@ -10,14 +10,14 @@
 
 namespace envwire {
 
-// What the environment raised.
+// The exception that the environment raised.
 struct RemoteException {
   std::string type_name;  // "builtins.ValueError"
   std::string text;
 };
 
-// Something went wrong here, on the way, at the server or in the environment. `reason` tells what: one of the table in
-// docs/protocol.md, "SESSION_LOST" for instance; where the server gave none, the name of the gRPC status,
+// An error of the client, the connection, the server or the environment. `reason` is one of the table in
+// docs/protocol.md, such as "SESSION_LOST", or if the server gave none, the name of the gRPC status, such as
 // "UNAVAILABLE".
 class Error : public std::runtime_error {
  public:
@@ -25,15 +25,15 @@ class Error : public std::runtime_error {
 
   const std::string& reason() const { return reason_; }
 
-  // Facts by name, "session_id" for instance.
+  // Facts by name, such as "session_id".
   std::map<std::string, std::string> metadata;
-  // Seconds to wait before another attempt, where the server said so.
+  // Seconds to wait before another attempt, if the server gave them.
   std::optional<double> retry_after;
   // The exception that the environment raised, if it did.
   std::optional<RemoteException> remote;
   // The remote traceback, innermost call last.
   std::vector<std::string> traceback;
-  // The end of what the environment's process printed before it was lost.
+  // The last output of the environment's process, if it was lost.
   std::string output;
 
  private:

@@ -16,7 +16,7 @@
 
 namespace envwire {
 
-// Throw it, or any other std::exception, for what Python code would raise: its class, text and arguments travel.
+// Throw it, or any other std::exception, to raise an exception at the client: class, text and arguments are sent.
 class Raised : public std::runtime_error {
  public:
   Raised(std::string type_name, const std::string& text, std::vector<Value> args = {})
@@ -26,13 +26,13 @@ class Raised : public std::runtime_error {
 };
 
 struct ResetContext {
-  // The session's generator, seeded as Gymnasium seeds `np_random`. It is the same object for the whole session: keep a
-  // reference to it for the steps of an episode.
+  // The session's generator, seeded as Gymnasium seeds `np_random`. It is the same object for the whole session, so a
+  // reference to it may be kept for the steps of an episode.
   Generator& random;
   const std::optional<Dict>& options;
 };
 
-// An environment. One thread at a time calls it; those of a session may be different ones.
+// An environment. One thread at a time calls it; different calls may come from different threads.
 class Environment {
  public:
   // `metadata` is {{"render_modes", List{{"ansi"}}}, {"render_fps", 4}} for instance.
@@ -50,7 +50,7 @@ class Environment {
   // A frame: NdArray of uint8 (height, width, 3), a text, or None.
   virtual Value Render() { return None{}; }
   virtual void Close() {}
-  // What the next observation depends on, besides the generator; nothing where states cannot be saved.
+  // The state of the environment without the generator; absent if states cannot be saved.
   virtual std::optional<Value> SaveState() { return std::nullopt; }
   virtual void RestoreState(const Value& /*state*/) {}
 
@@ -71,16 +71,16 @@ class Environment {
   std::vector<std::pair<std::string, std::string>> TakeWarnings() { return std::exchange(warnings_, {}); }
 
  protected:
-  // Lets clients reach an attribute or a method. Nothing else of an environment can be reached.
+  // Makes an attribute or a method accessible to clients. Other parts of an environment are not accessible.
   void Expose(const std::string& name, std::function<Value()> get, std::function<void(const Value&)> set = nullptr) {
     attributes_[name] = {std::move(get), std::move(set)};
   }
   void ExposeMethod(const std::string& name, Method method) { methods_[name] = std::move(method); }
-  // Tells the client, with the next answer, as Python's warnings.warn does.
+  // Sends a warning to the client with the next answer, like Python's warnings.warn.
   void Warn(std::string text, std::string category = "UserWarning") {
     warnings_.emplace_back(std::move(category), std::move(text));
   }
-  // Has Step called with every action, and before the first reset as well.
+  // Disables the checks, so that Step is called with every action, and before the first reset as well.
   void set_lenient() { lenient_ = true; }
 
  private:
@@ -93,7 +93,7 @@ class Environment {
   bool lenient_ = false;
 };
 
-// What a client asked for.
+// The request of a client.
 struct MakeContext {
   std::optional<std::string> render_mode;
   Dict kwargs;
@@ -103,33 +103,33 @@ struct MakeContext {
 using Registry = std::map<std::string, std::function<std::unique_ptr<Environment>(const MakeContext&)>>;
 
 struct ServeOptions {
-  // The address to listen on. Others than this machine reach "0.0.0.0"; give them `tls` and a `token` then.
+  // The address to listen on. Other machines can reach "0.0.0.0"; then also set `tls` and a `token`.
   std::string host = "127.0.0.1";
   int port = 50051;     // of gRPC; 0 for any free one
   int direct_port = 0;  // of the direct channel; 0 for any free one
   bool direct = true;
-  // PEM texts: `certificate_chain` and `private_key`, and `root_certificates` where clients have to show a certificate.
+  // PEM texts: `certificate_chain` and `private_key`, and `root_certificates` if clients have to show a certificate.
   std::optional<Tls> tls;
-  // What clients have to show, as "authorization: Bearer TOKEN".
+  // The token that clients have to send, as "authorization: Bearer TOKEN".
   std::string token;
   std::uint32_t max_sessions = 64;
   std::uint32_t max_envs_per_session = 1024;
-  // Seconds that a session outlives its client, when the client does not say; and at most.
+  // Default and maximum seconds that a session outlives its client.
   double default_lease = 60;
   double max_lease = 3600;
-  // Seconds after which clients give up a request. Nothing here stops a step that takes longer.
+  // Seconds after which clients give up a request. The kit does not stop a step that takes longer.
   double step_timeout = 60;
   std::size_t max_message_bytes = std::size_t{256} << 20U;
 };
 
 // A server that listens until it is destroyed. Everything runs in this process, each session in the threads of its
-// clients: an environment that crashes the process ends them all. The direct port bounds connections that do not say
-// whose they are; gRPC bounds none (it lets go of silent ones after 30 s): where strangers come, a proxy has to.
+// clients: an environment that crashes the process ends all of them. The direct port bounds unauthenticated
+// connections. gRPC does not (it closes silent ones after 30 s), so public servers need a proxy that does.
 class Server {
  public:
-  // Throws Error (UNAVAILABLE) where a port cannot be had.
+  // Throws Error (UNAVAILABLE) if a port cannot be bound.
   explicit Server(Registry registry, const ServeOptions& options = {});
-  // Ends all sessions; a step that is being taken is waited for.
+  // Ends all sessions, after the steps in progress.
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -142,8 +142,8 @@ class Server {
   std::unique_ptr<Parts> parts_;
 };
 
-// Serves until the process is told to end (SIGINT, SIGTERM). Call it before other threads are started: they inherit
-// that these signals wait for it. `listening` is called with HOST:PORT.
+// Serves until SIGINT or SIGTERM. Call it before other threads are started, so that they inherit the mask of these
+// signals. `listening` is called with HOST:PORT.
 void Serve(Registry registry, const ServeOptions& options = {},
            const std::function<void(const std::string& target)>& listening = nullptr);
 

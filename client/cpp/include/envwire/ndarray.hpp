@@ -58,7 +58,7 @@ ENVWIRE_DTYPE(double, kFloat64)
 #undef ENVWIRE_DTYPE
 }  // namespace internal
 
-// Elements of an array, seen in place. It must not outlive the array that it came from.
+// A view of an array's elements. It must not outlive the array.
 template <class T>
 class ArrayView {
  public:
@@ -74,13 +74,13 @@ class ArrayView {
   std::size_t size_;
 };
 
-// An array of any number of axes. Copies share the elements, which nobody changes.
+// An array of any number of axes. Copies share the elements, which are immutable.
 class NdArray {
  public:
   // One zero of float64.
   NdArray();
 
-  // Takes over elements. Throws std::invalid_argument when their number does not fit the shape.
+  // Takes ownership of elements. Throws std::invalid_argument if their number does not match the shape.
   NdArray(DType dtype, std::vector<std::size_t> shape, std::string elements, std::string numpy_type = "");
 
   // Shares `size` bytes that `elements` keeps alive.
@@ -105,12 +105,12 @@ class NdArray {
   const std::vector<std::size_t>& shape() const { return shape_; }
   // Number of elements.
   std::size_t size() const;
-  // The elements as they travel: little-endian, in C order.
+  // The elements in wire format: little-endian, in C order.
   const char* bytes() const { return elements_.get(); }
   std::size_t byte_size() const { return bytes_; }
   const std::string& numpy_type() const { return numpy_type_; }
 
-  // Sees the elements without a copy. Throws std::invalid_argument when they are of another type.
+  // Returns a view of the elements without a copy. Throws std::invalid_argument if they have another type.
   template <class T>
   ArrayView<T> View() const {
     if (internal::DTypeOf<T>::kValue != dtype_) {

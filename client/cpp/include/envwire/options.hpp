@@ -1,4 +1,4 @@
-// What can be chosen about a connection and about an environment.
+// Options of a connection and of an environment.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace envwire {
 // PEM texts. Without `root_certificates` those of the system are trusted.
 struct Tls {
   std::string root_certificates;
-  std::string certificate_chain;  // the client's own, where the server asks for one
+  std::string certificate_chain;  // the client's own, if the server requires one
   std::string private_key;
-  std::string server_name;  // the name in the server's certificate; empty for the one that is dialled
+  std::string server_name;  // the name in the server's certificate; empty for the host of the target
 };
 
 enum class TransportKind {
-  kAuto,       // the direct channel; the stream where there is none
+  kAuto,       // the direct channel, or the stream if there is none
   kDirect,     // the direct channel, or an error
-  kDirectTcp,  // the direct channel, never by a Unix socket
+  kDirectTcp,  // the direct channel, without Unix sockets
   kStream,     // one gRPC stream
   kUnary,      // one gRPC call for each request
 };
@@ -31,7 +31,7 @@ struct ConnectOptions {
   TransportKind transport = TransportKind::kAuto;
   std::optional<Tls> tls;
   std::string token;
-  // Seconds to wait for any answer; absent for a little more than the server gives itself.
+  // Seconds to wait for any answer; absent for slightly more than the server's own limit.
   std::optional<double> timeout;
 };
 

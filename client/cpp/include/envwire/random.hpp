@@ -1,4 +1,4 @@
-// NumPy's default generator: the same numbers from the same seed.
+// NumPy's default generator, which draws the same numbers from the same seed.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct Uint128 {
   std::uint64_t low = 0;
 };
 
-// What NumPy's `bit_generator.state` of a PCG64 holds.
+// The content of NumPy's `bit_generator.state` of a PCG64.
 struct Pcg64State {
   Uint128 state;
   Uint128 increment;
@@ -24,11 +24,11 @@ struct Pcg64State {
 // Draws what `numpy.random.default_rng(seed)` draws, where it has the method.
 class Generator {
  public:
-  // The seed is a non-negative integer of any size, little-endian; absent for one that nobody can guess.
+  // The seed is a non-negative integer of any size, little-endian; absent for an unpredictable one.
   explicit Generator(const std::optional<std::string>& seed = std::nullopt);
   explicit Generator(std::uint64_t seed);
 
-  // Starts anew from a seed.
+  // Restarts the generator with a seed.
   void Seed(std::string seed);
 
   // From 0 to below 1.
@@ -42,7 +42,7 @@ class Generator {
 
   const Pcg64State& state() const { return state_; }
   void set_state(const Pcg64State& state) { state_ = state; }
-  // What it was seeded with, little-endian.
+  // The seed, little-endian.
   const std::string& seed() const { return seed_; }
 
  private:

@@ -1,4 +1,4 @@
-// Spaces: which observations and actions there are.
+// Spaces: the sets of possible observations and actions.
 #pragma once
 
 #include <cstdint>
@@ -67,7 +67,7 @@ struct OneOf {
   std::vector<SpacePtr> spaces;
 };
 
-// Samples of one space in a row: a tuple, or with `stack` one batched value.
+// Sequences of samples of one space: a tuple, or with `stack` one batched value.
 struct Sequence {
   SpacePtr feature;
   bool stack = false;
@@ -75,7 +75,7 @@ struct Sequence {
 
 struct GraphSpace {
   SpacePtr node;
-  SpacePtr edge;  // nullptr when edges carry nothing
+  SpacePtr edge;  // nullptr if edges have no values
 };
 
 // A space of any of these kinds.
@@ -109,7 +109,7 @@ class Space {
   // NumPy types that they stand for.
   bool Contains(const Value& value) const;
 
-  // Draws a sample. The sequence of samples is this library's own, not NumPy's.
+  // Draws a sample. Samples differ from those of NumPy.
   Value Sample(std::mt19937_64& random) const;
 
  private:

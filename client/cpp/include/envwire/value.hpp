@@ -1,4 +1,4 @@
-// Values: all that an observation, action, info, option or attribute can be.
+// Values of observations, actions, infos, options and attributes.
 #pragma once
 
 #include <complex>
@@ -33,14 +33,14 @@ struct Bytes {
   friend bool operator==(const Bytes& one, const Bytes& other) { return one.data == other.data; }
 };
 
-// A NumPy scalar: an array without axes that is told apart from one.
+// A NumPy scalar, which is distinct from an array without axes.
 struct Scalar {
   NdArray number;
   double AsDouble() const { return number.Number(0); }
   friend bool operator==(const Scalar& one, const Scalar& other) { return one.number == other.number; }
 };
 
-// Values in a row. Lists, tuples and sets are told apart.
+// Sequences of values. Lists, tuples and sets are distinct types.
 struct List {
   std::vector<Value> values;
 };
@@ -66,7 +66,7 @@ class Dict {
   // The value at a text key. Throws std::out_of_range, which names the key.
   const Value& at(std::string_view key) const;
   bool Has(std::string_view key) const { return Find(key) != nullptr; }
-  // Adds an entry at the end; the key is not looked for.
+  // Appends an entry without a check whether the key exists.
   void Add(Value key, Value value);
 
   const std::vector<Entry>& entries() const { return entries_; }
@@ -99,7 +99,7 @@ struct TextStream {
   std::string text;
 };
 
-// An object that cannot travel: what it was and how it printed. Requests that hold one are refused.
+// An object without a wire form: its class and its repr. Requests that hold one are refused.
 struct Opaque {
   std::string type_name;
   std::string text;
@@ -136,7 +136,7 @@ class Value {
   double AsDouble() const;
   std::int64_t AsInt() const;
 
-  // Shortcuts for what observations most often are.
+  // Shortcuts for common types of observations.
   const NdArray& array() const { return As<NdArray>(); }
   const Dict& dict() const { return As<Dict>(); }
   const std::vector<Value>& tuple() const { return As<Tuple>().values; }
@@ -167,7 +167,7 @@ class Value {
 inline Dict::Dict() = default;
 inline std::size_t Dict::size() const { return entries_.size(); }
 
-// Bytes of a value as it travels: a serialised `envwire.v1.Value`.
+// The bytes of a value: a serialised `envwire.v1.Value`.
 std::string EncodeValue(const Value& value);
 Value DecodeValue(std::string_view bytes);
 

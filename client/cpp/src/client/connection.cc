@@ -8,7 +8,7 @@
 namespace envwire::internal {
 namespace {
 
-// In which an advertised address has to answer; else the session stays where it was made.
+// Time in which an advertised address has to answer; otherwise the session stays at the address that made it.
 constexpr std::chrono::seconds kAdvertised{1};
 
 std::optional<Seconds> TimeoutOf(const ConnectOptions& options) {
@@ -16,7 +16,7 @@ std::optional<Seconds> TimeoutOf(const ConnectOptions& options) {
   return Seconds(*options.timeout);
 }
 
-// A connection to the address that the server's operator advertised, if that very server answers there.
+// A connection to the address that the server's operator advertised, if the same server answers there.
 std::shared_ptr<GrpcConnection> Advertised(const v1::MakeResponse& made, const std::string& target,
                                            const ConnectOptions& options) {
   if (made.address().empty() || made.address() == target) return nullptr;
@@ -67,7 +67,7 @@ v1::MakeRequest RequestFor(const std::string& id, const MakeOptions& options) {
 
 std::unique_ptr<Connection> Connection::Open(const std::string& target, v1::MakeRequest request,
                                              const ConnectOptions& options) {
-  SplitAddress(target);  // a target without a port is refused before anything is dialled
+  SplitAddress(target);  // refuses a target without a port before any connection is opened
   auto server = std::make_shared<GrpcConnection>(target, options);
   auto driver = std::make_unique<Driver>(TimeoutOf(options), std::make_unique<UnaryTransport>(server));
   v1::MakeResponse made = driver->Make(std::move(request));

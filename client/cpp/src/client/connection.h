@@ -1,4 +1,4 @@
-// A session that was made, and the driver that drives it.
+// A session and the driver that drives it.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ class Connection {
  public:
   Connection(std::unique_ptr<Driver> driver, v1::MakeResponse made)
       : made_(std::move(made)), driver_(std::move(driver)) {}
-  // Closes the session, and reports no failure.
+  // Closes the session and ignores failures.
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -27,7 +27,7 @@ class Connection {
   Driver& driver() { return *driver_; }
   v1::MakeResponse& made() { return made_; }
 
-  // Messages that are used again with every step, so that their memory is.
+  // Messages that are reused for every step, together with their memory.
   v1::StepRequest step;
 
  private:

@@ -22,7 +22,7 @@ void Driver::CheckOpen() const {
   if (session_.ended()) throw Error("SESSION_CLOSED", "this environment is closed; make another");
 }
 
-// Sends the request that nobody waited for once more, so that its number is used. Nobody waits for its answer.
+// Repeats the abandoned request, so that its number is used. Its answer is discarded.
 void Driver::SettleDoubt(Kind next) {
   if (next == Kind::kClose) {
     session_.TakeBack();
@@ -35,7 +35,7 @@ void Driver::SettleDoubt(Kind next) {
   }
 }
 
-// Sends a request, and sends it again, until its answer is here or nobody waits for it any more.
+// Sends a request, and repeats it until its answer arrives or the wait is abandoned.
 void Driver::Exchange(const Request& first) {
   const Request* request = &first;
   for (;;) {

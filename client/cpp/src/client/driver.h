@@ -1,4 +1,4 @@
-// Drives a session over a transport: sends what it says, waits, and hands over what came of it.
+// Drives a session over a transport: sends its requests, waits, and passes the results to it.
 #pragma once
 
 #include <memory>

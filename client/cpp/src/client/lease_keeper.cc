@@ -32,7 +32,7 @@ void LeaseKeeper::Run() {
     try {
       Answer answer;
       control_->Exchange({Kind::kRenewLease, ""}, header_, Clock::now() + kRenewal, &answer);
-    } catch (const Error&) {  // the next request finds out what became of the session
+    } catch (const Error&) {  // the next request reports the state of the session
     }
     lock.lock();
   }

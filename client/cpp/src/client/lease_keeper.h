@@ -12,7 +12,7 @@
 
 namespace envwire::internal {
 
-// Says that the client is alive, every third of the lease, while no connection does.
+// Renews the lease every third of its duration, while no connection holds it.
 class LeaseKeeper {
  public:
   LeaseKeeper(std::unique_ptr<Transport> control, std::string header, Seconds lease);
@@ -20,7 +20,7 @@ class LeaseKeeper {
   LeaseKeeper(const LeaseKeeper&) = delete;
   LeaseKeeper& operator=(const LeaseKeeper&) = delete;
 
-  // Whether a connection holds the lease at present, so that none of this is needed.
+  // Whether a connection currently holds the lease, so that no renewal is needed.
   void set_held(bool held) { held_.store(held, std::memory_order_relaxed); }
 
  private:

@@ -11,7 +11,7 @@
 namespace envwire::internal {
 namespace {
 
-// Makes that are kept at most; more than sessions that wait for their first request.
+// Maximum number of stored Makes; larger than the number of sessions that wait for their first request.
 constexpr std::size_t kMostKept = 4096;
 
 template <class Made>
@@ -60,7 +60,7 @@ Maker::Made Maker::NewOrKept(std::string_view body) {
   } catch (...) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      kept_.erase(id);  // before it has failed: others look into what is kept and is over
+      kept_.erase(id);  // before it has failed, because other threads inspect stored Makes that are complete
     }
     promise.set_exception(std::current_exception());
     throw;
@@ -90,7 +90,7 @@ Maker::Made Maker::New(std::string_view body) {
   return {session, std::make_shared<Reply>(response)};
 }
 
-// Refuses what this kit does not have.
+// Refuses features that this kit does not have.
 void Maker::Check(const v1::MakeRequest& request) const {
   if (request.has_copy_of()) throw Error("UNSUPPORTED", "this server makes no copies");
   if (registry_.count(request.env_id()) == 0 || (!request.library().empty() && request.library() != kLibrary)) {

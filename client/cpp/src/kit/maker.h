@@ -1,4 +1,4 @@
-// Make: from a request to a session, and to the answer that shows it.
+// Make: creates a session from a request, and its answer.
 #pragma once
 
 #include <future>
@@ -7,10 +7,10 @@
 
 namespace envwire::internal {
 
-// What environments are listed under.
+// Name of the library under which environments are listed.
 inline constexpr char kLibrary[] = "envwire";
 
-// Told which session a request uses, before it is served.
+// Called with the session that a request uses, before it is served.
 using Used = std::function<void(const SessionPtr&)>;
 
 class Maker {
@@ -21,7 +21,7 @@ class Maker {
   ReplyPtr Make(std::string_view body, const Used& used);
 
   const Registry& registry() const { return registry_; }
-  // Where the direct channel is, once it listens.
+  // Addresses of the direct channel, once it listens.
   std::vector<std::string> direct_addresses;
 
  private:

@@ -1,4 +1,4 @@
-// What a request is answered with, as the bytes that travel.
+// The serialised answer to a request.
 #pragma once
 
 #include <exception>

@@ -1,4 +1,4 @@
-// What a server reads of a request before anything else: its kind, whose it is, and its number.
+// Reads the parts of a request that a server needs first: its kind, its session, and its number.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace envwire::internal {
 
-// Reads an InteractRequest. Throws Error (MALFORMED_REQUEST) for what is none, or holds no request.
+// Reads an InteractRequest. Throws Error (MALFORMED_REQUEST) if it is invalid or holds no request.
 RequestView Unwrap(std::string_view message);
 
 // A request without its header; requests are compared by these bytes.

@@ -1,4 +1,4 @@
-// The service: every request of the contract, whichever way it came.
+// The service: every request of the contract, over every transport.
 #pragma once
 
 #include "kit/maker.h"
@@ -10,7 +10,7 @@ class Service {
  public:
   Service(Registry registry, const ServeOptions& options);
 
-  // Serves a request, header and all; whatever goes wrong is in the answer.
+  // Serves a request with its header; errors are in the answer.
   ReplyPtr Serve(const RequestView& request, const Used& used);
 
   SessionTable& sessions() { return sessions_; }

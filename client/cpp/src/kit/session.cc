@@ -12,7 +12,7 @@ constexpr int kMostWaiting = 64;
 // The memory of an answer is used again up to here.
 constexpr std::size_t kMostUsedAgain = std::size_t{1} << 20U;
 
-// Counts one that uses something, as long as it lives.
+// Counts a user of a resource for the lifetime of this object.
 class Counted {
  public:
   explicit Counted(std::atomic<int>& count) : count_(count), before_(count++) {}
@@ -126,7 +126,7 @@ void Session::EndLocked(const char* reason) {
   ended_.store(reason, std::memory_order_release);
   try {
     hosted_->Close();
-  } catch (const std::exception&) {  // nobody is there to be told; a Close that was asked for told its client already
+  } catch (const std::exception&) {  // no client is waiting; the client of a requested Close already has its answer
   }
   hosted_.reset();
   kept_.reset();

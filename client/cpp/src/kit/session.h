@@ -19,7 +19,7 @@ namespace envwire::internal {
 
 class Session {
  public:
-  // `on_end` is called once, when the session is no more.
+  // `on_end` is called once, when the session has ended.
   Session(std::string id, std::string secret, std::unique_ptr<Hosted> hosted, Seconds lease, std::size_t most_bytes,
           std::function<void(const Session&)> on_end);
 
@@ -32,10 +32,10 @@ class Session {
   const std::string& secret() const { return secret_; }
   Seconds lease() const { return lease_; }
   std::uint64_t requests() const { return requests_.load(std::memory_order_relaxed); }
-  // Why it is no more; nullptr while it is.
+  // Why it ended; nullptr while it is live.
   const char* ended() const { return ended_.load(std::memory_order_acquire); }
 
-  // The lease runs anew.
+  // Renews the lease.
   void Touch() { used_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed); }
   bool Expired() const;
   // Takes what closes the session's direct channel, and closes the one that it had before.
@@ -74,7 +74,7 @@ class Session {
 };
 using SessionPtr = std::shared_ptr<Session>;
 
-// While one of these lives, a connection uses the session and its lease does not run.
+// For the lifetime of this object a connection uses the session, and its lease does not run.
 class Hold {
  public:
   explicit Hold(SessionPtr session) : session_(std::move(session)) { ++session_->users_; }

@@ -1,4 +1,4 @@
-// Random bytes that nobody can guess, and what is done with them.
+// Secret random bytes, and their comparison.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ std::string RandomBytes(std::size_t count);
 
 std::string Hex(const std::string& bytes);
 
-// Compares in a time that does not tell where two secrets differ.
+// Compares two secrets in constant time.
 bool SameSecret(std::string_view one, std::string_view other);
 
 }  // namespace envwire::internal

@@ -1,4 +1,4 @@
-// One session as its client drives it: what to send, and what comes back means. No I/O happens here.
+// The client's side of one session: which requests to send, and the meaning of answers. No I/O happens here.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace envwire::internal {
 
 using Kind = v1::InteractRequest::RequestCase;
 
-// A request, to be sent as it is as often as needed: a server compares repeated requests byte by byte.
+// A request, to be sent unchanged as often as needed: a server compares repeated requests byte by byte.
 struct Request {
   Kind kind = Kind::REQUEST_NOT_SET;
   std::string body;  // without the header, which says whose it is
@@ -38,7 +38,7 @@ using Event = std::variant<Answered, SendAgain, Refused>;
 
 class ClientSession {
  public:
-  // `timeout` bounds the wait for every answer; absent, it is a little more than the server allows itself.
+  // `timeout` bounds the wait for every answer; absent for slightly more than the server's own limit.
   explicit ClientSession(std::optional<Seconds> timeout = std::nullopt);
 
   // Begins a Make, with a random id under which it can be repeated.
@@ -66,7 +66,7 @@ class ClientSession {
   std::optional<Seconds> ConnectionLost(const ConnectionError& error, Clock::time_point now);
   // Begins the pending request again, or the one in doubt, on a new connection.
   const Request& Repeat(Clock::time_point now);
-  // Nobody waits for the pending answer any more: its number is in doubt from here on.
+  // Abandons the wait for the pending answer: its number is then in doubt.
   void GiveUp();
   // The request in doubt is not to be sent again: the next one gets its number.
   void TakeBack();

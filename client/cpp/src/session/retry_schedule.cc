@@ -7,7 +7,7 @@ namespace {
 
 constexpr Seconds kFirstPause{0.02};
 constexpr Seconds kLongestPause{1.0};
-// However long it has tried, it sleeps through no more than this part of a lease.
+// Upper limit of a pause, as a fraction of the lease.
 constexpr double kPartOfLease = 0.25;
 // For how long a Make is repeated after its connection broke, while somebody listens there.
 constexpr Seconds kMake{2.0};

@@ -1,8 +1,8 @@
 // When a request whose connection broke is sent again, and until when.
 //
 // A session keeps its last answer and answers a repeated request with it. So a request that got no answer because the
-// connection broke is sent again, on a new connection, until the session's lease is over. The lease begins anew with
-// each connection that comes about and breaks; the request's own timeout bounds them all.
+// connection broke is sent again, on a new connection, until the session's lease is over. The lease starts again with
+// each connection that is opened and breaks; the request's own timeout bounds the total.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ constexpr Seconds kForever{100.0 * 365 * 24 * 3600};
 class RetrySchedule {
  public:
   Seconds lease{0};  // how long the session outlives a connection; 0 until it is made
-  // How long it is tried where nobody listens: no session lives on there, but a server may be coming back.
+  // How long to retry while connections are refused: no session survives this, but a server may be restarting.
   Seconds refused_span{2};
   Clock::time_point deadline{};  // when the time of the present request is up
   int resumed = 0;               // how often a request was answered after its connection broke
@@ -29,7 +29,7 @@ class RetrySchedule {
   std::optional<Seconds> Failed(Clock::time_point now, bool refused, bool connected);
   // Takes the answer to a request whose connection may have broken.
   void Answered();
-  // Begins anew: nobody waits for that request any more.
+  // Resets the schedule after a request was abandoned.
   void Forget() { late_ = false; }
 
  private:

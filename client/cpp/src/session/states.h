@@ -1,6 +1,6 @@
 // The life of a session as its client knows it: every state, and every move between states, in this one table.
 //
-// It is that of the Python client. A request that nobody waits for any more leaves its number in doubt: it is sent once
+// It equals the Python client's table. An abandoned request leaves its number in doubt: the request is sent once
 // more before the next one, so that numbers never run ahead of answers.
 #pragma once
 

@@ -1,4 +1,4 @@
-/** Where environments come from: `connect(target)`, then `make`. */
+/** The entry point: `connect(target)`, then `make`. */
 
 import { create, toBinary } from "@bufbuild/protobuf";
 import { EnvwireError, parseAnswer, readAnswer } from "../errors.js";
@@ -29,11 +29,11 @@ import { RemoteVectorEnv } from "./vector_env.js";
 
 export interface ConnectOptions extends Credentials {
   /**
-   * "auto" takes the direct channel, and the stream where there is none. "direct" takes nothing else, nor does
-   * "direct-tcp", without Unix sockets. "stream" and "unary" go over gRPC.
+   * "auto" uses the direct channel, or the stream if there is none. "direct" uses only the direct channel, as does
+   * "direct-tcp", without Unix sockets. "stream" and "unary" use gRPC.
    */
   readonly transport?: "auto" | "direct" | "direct-tcp" | "stream" | "unary";
-  /** Seconds to wait for any answer; absent for a little more than the server gives itself. */
+  /** Seconds to wait for any answer; absent for slightly more than the server's own limit. */
   readonly timeout?: number | undefined;
 }
 
@@ -43,7 +43,7 @@ export interface MakeOptions extends CallOptions {
   readonly kwargs?: Mapping;
   /** Wrappers, innermost first: names, or names with arguments. */
   readonly wrappers?: readonly (string | { readonly name: string; readonly kwargs?: Mapping })[];
-  /** Seconds that the session shall outlive its connection. */
+  /** Seconds that the session outlives its connection. */
   readonly lease?: number;
   /** The library to take the environment from; absent for any. */
   readonly library?: string;
@@ -56,25 +56,25 @@ export interface MakeVectorOptions extends MakeOptions {
   readonly autoresetMode?: string;
 }
 
-/** Seconds to wait for a server to tell of itself. */
+/** Seconds to wait for a server's information. */
 const INFO_SECONDS = 60;
-/** Seconds in which an advertised address has to answer; else the session stays where it was made. */
+/** Seconds in which an advertised address has to answer; otherwise the session stays at the address that made it. */
 const ADVERTISED_SECONDS = 1;
 const NO_HEADER = new Uint8Array(0);
 
-/** Names a server. Nothing is dialled before it is needed. @param target HOST:PORT, or any gRPC name. */
+/** Names a server. The connection is opened when it is first needed. @param target HOST:PORT, or any gRPC name. */
 export function connect(target: string, options: ConnectOptions = {}): Server {
   return new Server(target, options);
 }
 
-/** A server that environments are made on. */
+/** A server on which environments are made. */
 export class Server {
   constructor(
     readonly target: string,
     readonly options: ConnectOptions,
   ) {}
 
-  /** Makes an environment in a session of its own. */
+  /** Makes an environment in a new session. */
   async make<Observation = Value, Info = Mapping>(
     id: string,
     options: MakeOptions = {},
@@ -132,7 +132,7 @@ export class Server {
     }
   }
 
-  /** Opens a session and returns what `use` makes of it; a session that cannot be used is closed. */
+  /** Opens a session and returns the result of `use` for it; if `use` fails, the session is closed. */
   async #open<Env>(
     request: MakeRequest,
     options: CallOptions,
@@ -157,7 +157,7 @@ export class Server {
     }
   }
 
-  /** Returns a connection to the address that the session is served at, when that very server answers there. */
+  /** Returns a connection to the session's advertised address, if the same server answers there. */
   async #advertised(made: MakeResponse): Promise<GrpcConnection | undefined> {
     if (made.address === "" || made.address === this.target) return undefined;
     const there = new Server(made.address, this.options);

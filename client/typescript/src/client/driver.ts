@@ -1,4 +1,4 @@
-/** Drives a session over a transport: sends what it says, waits, and hands over what came of it. */
+/** Drives a session over a transport: sends its requests, waits, and passes the results to it. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { ConnectionError, EnvwireError } from "../errors.js";
@@ -12,9 +12,9 @@ import type { Request } from "../wire/envelope.js";
 
 /** Options of every call. */
 export interface CallOptions {
-  /** Gives up waiting when it is aborted. The request may have been served; the next one finds out. */
+  /** Aborts the wait. The request may have been served; the next request resolves this. */
   readonly signal?: AbortSignal | undefined;
-  /** Seconds to wait for the answer, in place of the environment's `timeout`. */
+  /** Seconds to wait for the answer, instead of the environment's `timeout`. */
   readonly timeout?: number | undefined;
 }
 
@@ -31,7 +31,7 @@ export class Driver {
     return (await this.#served(this.session.makeRequest(request), signal)) as MakeResponse;
   }
 
-  /** Sends a request and returns what its answer says. Calls that are made side by side are served in order. */
+  /** Sends a request and returns its result. Concurrent calls are served in order. */
   serve<Result>(operation: Operation<Result>, options: CallOptions = {}): Promise<Result> {
     const turn = () => this.#serve(operation, options);
     const result = this.#unfinished++ === 0 ? turn() : this.#last.then(turn, turn);
@@ -49,7 +49,7 @@ export class Driver {
     }
   }
 
-  /** Sends the request that nobody waited for once more. What it led to is nobody's business but that of its end. */
+  /** Repeats the abandoned request. Its result is discarded, except that it may end the session. */
   async #settleDoubt({ kind }: Operation<unknown>, signal: AbortSignal | undefined): Promise<void> {
     if (kind === "close") return this.session.takeBack();
     try {
@@ -64,7 +64,7 @@ export class Driver {
       throw new EnvwireError("SESSION_CLOSED", "this environment is closed; make another");
   }
 
-  /** Sends a request, and sends it again, until its answer is here or nobody waits for it any more. */
+  /** Sends a request, and repeats it until its answer arrives or the wait is abandoned. */
   async #served(request: Request, signal: AbortSignal | undefined): Promise<unknown> {
     let pending = request;
     for (;;) {
@@ -82,7 +82,7 @@ export class Driver {
     }
   }
 
-  /** Waits for as long as the session says and returns the request to repeat, or throws the error that remains. */
+  /** Waits for the pause that the session sets and returns the request to repeat, or throws the final error. */
   async #afterFailure(error: unknown, signal: AbortSignal | undefined): Promise<Request> {
     if (!(error instanceof ConnectionError)) throw this.#givenUp(error);
     const event = this.session.connectionLost(error);

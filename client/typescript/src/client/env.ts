@@ -11,18 +11,18 @@ import { type ResetResult, resetResult, type StepResult, stepResult } from "./re
 /** Actions that one request may hold. */
 const MAX_CHUNK = 1024;
 
-/** What `stepMany` led to. */
+/** The result of `stepMany`. */
 export interface StepManyResult<Observation = Value, Info = Mapping> {
-  /** What each action that was taken led to. Fewer than the actions when the episode ended, or when one failed. */
+  /** The results of the actions that were taken. Fewer than the actions if the episode ended, or if one failed. */
   readonly steps: StepResult<Observation, Info>[];
-  /** Why the action behind the last of `steps` failed; undefined when none did. */
+  /** Why the action after the last of `steps` failed; undefined if none did. */
   readonly error: EnvwireError | undefined;
 }
 
 /**
- * An environment on a server, as Gymnasium has it.
+ * An environment on a server, with an interface like Gymnasium's.
  *
- * Observations have the type that the environment gave them; name it with the type parameter:
+ * Observations have the environment's type; set it by the type parameter:
  * `make<NdArray<Float32Array>>("CartPole-v1")`.
  */
 export class RemoteEnv<Observation = Value, Info = Mapping> extends Remote {

@@ -6,7 +6,7 @@ import type { Transport } from "../transports/transport.js";
 import { LONGEST_TIMER } from "../transports/waiting.js";
 import type { Driver } from "./driver.js";
 
-/** Twice in a lease one may get lost. */
+/** Renewals per lease: two of them may get lost. */
 const RENEWALS_PER_LEASE = 3;
 const RENEWAL = toBinary(RenewLeaseRequestSchema, create(RenewLeaseRequestSchema));
 
@@ -29,7 +29,7 @@ export class LeaseKeeper {
     if (session.ended) this.stop();
     else if (!transport.holdsLease) {
       const request = { kind: "renewLease", body: RENEWAL } as const;
-      // A renewal that fails says nothing that the next request does not say better.
+      // A failed renewal is ignored: the next request reports the error.
       this.control.exchange(request, session.header, { timeout: interval }).catch(() => undefined);
     }
   }

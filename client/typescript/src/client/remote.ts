@@ -1,4 +1,4 @@
-/** What single and vector environments have in common: a session on a server, and the life of its connection. */
+/** Base of single and vector environments: a session on a server, and its connection. */
 
 import type { MakeResponse } from "../gen/envwire/v1/environment_pb.js";
 import * as operations from "../session/operations.js";
@@ -11,18 +11,18 @@ import type { CallOptions, Driver } from "./driver.js";
 import { LeaseKeeper } from "./lease_keeper.js";
 import { type Warn, warn } from "./results.js";
 
-/** Everything that a session on a server needs here. */
+/** The client's parts of a session on a server. */
 export interface Connection {
   readonly driver: Driver;
   readonly made: MakeResponse;
-  /** Carries requests that are not the session's own, over gRPC. */
+  /** Carries requests that do not belong to the session, over gRPC. */
   readonly control: UnaryTransport;
 }
 
-/** Seconds that closing may take; the server ends what nobody closed when its lease is over. */
+/** Seconds that closing may take; the server ends an unclosed session when its lease is over. */
 const CLOSE_SECONDS = 10;
 
-/** Closes a session and its connections, whatever state they are in. */
+/** Closes a session and its connections, in any state. */
 export async function closeSession(
   driver: Driver,
   control: UnaryTransport,
@@ -31,7 +31,7 @@ export async function closeSession(
   try {
     if (!driver.session.ended) await driver.serve(operations.close(), options);
   } catch {
-    // The server is unreachable or has ended the session: its lease sees to the rest.
+    // The server is unreachable or has ended the session, which ends with its lease in any case.
   } finally {
     driver.session.end();
     driver.transport.close();
@@ -60,18 +60,18 @@ export abstract class Remote implements AsyncDisposable {
     this.renderMode = made.renderMode;
   }
 
-  /** The contract's own messages: what `Make` answered, and any request, as bytes. */
+  /** The contract's own messages: the answer to `Make`, and any request, as bytes. */
   get raw() {
     const { driver, made, control } = this.#connection;
     return { made, session: driver.session, transport: driver.transport, control };
   }
 
-  /** What the session can do besides, by name: "chunk", "replay", "save_state", "fork". */
+  /** Optional features of the session: "chunk", "replay", "save_state", "fork". */
   get capabilities(): ReadonlySet<string> {
     return new Set(this.#connection.made.capabilities);
   }
 
-  /** How often the session went on after its connection broke. */
+  /** Number of times that the session continued after its connection broke. */
   get resumed(): number {
     return this.driver.session.resumed;
   }
@@ -81,7 +81,7 @@ export abstract class Remote implements AsyncDisposable {
     return this.driver.serve(operations.render(), options);
   }
 
-  /** Returns an attribute of the environment, of its outermost wrapper that has it; undefined for a method. */
+  /** Returns an attribute of the environment, from the outermost wrapper that has it; undefined for a method. */
   async getAttribute(name: string, options?: CallOptions): Promise<Value | undefined> {
     const { value, callable } = await this.driver.serve(operations.getAttribute(name), options);
     return callable ? undefined : value;
@@ -91,7 +91,7 @@ export abstract class Remote implements AsyncDisposable {
     return this.driver.serve(operations.hasAttribute(name), options);
   }
 
-  /** Sets an attribute where it is found; elsewhere it is created on the outermost wrapper. */
+  /** Sets an attribute on the layer that has it, or creates it on the outermost wrapper. */
   async setAttribute(name: string, value: Value, options?: CallOptions): Promise<void> {
     await this.driver.serve(operations.setAttribute(name, value, true), options);
   }
@@ -106,7 +106,7 @@ export abstract class Remote implements AsyncDisposable {
     return this.driver.serve(operations.callMethod(name, args, kwargs), options);
   }
 
-  /** Keeps the environment's state in the session and returns its number, for `restoreState`. */
+  /** Saves the environment's state in the session and returns its number, for `restoreState`. */
   saveState(options?: CallOptions): Promise<bigint> {
     return this.driver.serve(operations.saveState(), options);
   }

@@ -1,4 +1,4 @@
-/** What `reset` and `step` return, in Gymnasium's words. */
+/** The results of `reset` and `step`, with Gymnasium's names. */
 
 import { MalformedMessageError } from "../errors.js";
 import { NdArray } from "../values/ndarray.js";
@@ -17,7 +17,7 @@ export interface StepResult<Observation = Value, Info = Mapping> {
   readonly reward: number;
   /** Whether a terminal state was reached. */
   readonly terminated: boolean;
-  /** Whether the episode was cut short, by a time limit for instance. */
+  /** Whether the episode was truncated, for example by a time limit. */
   readonly truncated: boolean;
   readonly info: Info;
 }
@@ -64,10 +64,10 @@ function column(value: Value | undefined): NdArray {
   throw new MalformedMessageError("a step of a vector lacks a column");
 }
 
-/** Takes a warning that the environment gave. */
+/** Handles a warning of the environment. */
 export type Warn = (warning: Warning) => void;
 
-/** Hands a warning to Node, as `process.emitWarning` does. */
+/** Emits a warning by `process.emitWarning`. */
 export function warn({ category, text }: Warning): void {
   process.emitWarning(text, category);
 }

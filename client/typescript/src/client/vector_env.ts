@@ -10,13 +10,13 @@ import type { CallOptions } from "./driver.js";
 import { type Connection, Remote } from "./remote.js";
 import { resetResult, type VectorStepResult, vectorStepResult } from "./results.js";
 
-/** What `reset` of a vector environment returns. */
+/** The result of `reset` of a vector environment. */
 export interface VectorResetResult<Observation = Value, Info = Mapping> {
   readonly observations: Observation;
   readonly infos: Info;
 }
 
-/** Several environments of one id in one session; observations, rewards and infos are batches, as Gymnasium has them. */
+/** Several environments of one id in one session; observations, rewards and infos are batches, as in Gymnasium. */
 export class RemoteVectorEnv<Observation = Value, Info = Mapping> extends Remote {
   readonly numEnvs: number;
   readonly singleObservationSpace: Space;

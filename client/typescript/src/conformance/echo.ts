@@ -1,17 +1,17 @@
-/** `Conformance/Echo-v0`: returns what it is given. */
+/** `Conformance/Echo-v0`: returns its input. */
 
 import type { Environment, ResetContext, Start, Transition } from "../kit/environment.js";
 import * as spaces from "../spaces/index.js";
 import { entriesOf, isMapping } from "../values/mappings.js";
 import { type Mapping, Tuple, type Value } from "../values/types.js";
 
-/** Returns the dictionary that a value is; an empty one for others. */
+/** Returns a value that is a dictionary; an empty one for other values. */
 function mapOf(value: Value): ReadonlyMap<Value, Value> {
   return new Map(isMapping(value) ? entriesOf(value) : []);
 }
 
 /**
- * An observation is the action, whatever that is. An action that is a dictionary may say what the step returns: "echo"
+ * An observation is the action, of any type. A dictionary as action may set the results of the step: "echo"
  * is the observation, "warn" the text of a warning; the others have the names of the results.
  */
 export class Echo implements Environment {

@@ -5,7 +5,7 @@ import * as spaces from "../spaces/index.js";
 import { Scalar } from "../values/ndarray.js";
 import type { Dict, Value } from "../values/types.js";
 
-/** The spaces have the order of their keys. A stacked sequence is left out, as this library draws no sample of one. */
+/** The spaces are in the order of their keys. There is no stacked sequence, since this library cannot sample it. */
 function everySpace() {
   const shared = spaces.discrete(3);
   return spaces.dict({
@@ -36,7 +36,7 @@ export class EverySpace implements Environment {
     return { observation: this.#sample(), reward: 0, info: { contained: this.actionSpace.contains(action) } };
   }
 
-  /** Draws a sample, its integer as a scalar: so NumPy has it. */
+  /** Draws a sample, with its integer as a scalar, as in NumPy. */
   #sample(): Value {
     const sample = this.observationSpace.sample() as Dict;
     return { ...sample, discrete: Scalar.of("int64", Number(sample["discrete"])) };

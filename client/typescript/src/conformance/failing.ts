@@ -1,4 +1,4 @@
-/** Environments that fail on demand: they throw, or take their time. */
+/** Environments that fail on demand: they throw, or are slow. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Environment, MakeContext, ResetContext, Start, Transition } from "../kit/environment.js";

@@ -1,5 +1,5 @@
 /**
- * The environments that `envwire conformance` drives; docs/conformance.md says what each must do.
+ * The environments that `envwire conformance` drives; docs/conformance.md describes them.
  *
  * A server offers them only when its author puts them into its registry: `serve({ ...conformance })`. There is no
  * Crash-v0: all sessions share this process.

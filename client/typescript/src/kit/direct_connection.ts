@@ -1,4 +1,4 @@
-/** One connection to the direct port: a preamble, a hello, a Make perhaps, and then the requests of a session. */
+/** One connection to the direct port: a preamble, a hello, optionally a Make, and then the requests of a session. */
 
 import { once } from "node:events";
 import type { Socket } from "node:net";
@@ -17,16 +17,16 @@ import { checkToken } from "./token.js";
 
 export const HELLO_MILLISECONDS = 5_000;
 const MAX_HELLO_BYTES = 1_024;
-/** What comes behind a hello that was refused is thrown away, so that its client gets the error. */
+/** Data after a refused hello is discarded, so that its client can read the error. */
 const DISCARDED_OF_STRANGERS = { bytes: 2 ** 20, milliseconds: 1_000 };
-/** The same, behind a `make` that was let in. */
+/** The same after an accepted `make`. */
 const DISCARDED_OF_CLIENTS = { bytes: 2 ** 26, milliseconds: 5_000 };
-/** For how long a client may read nothing while an answer is being sent. */
+/** Time for which a client may read nothing while an answer is being sent. */
 const SEND_MILLISECONDS = 30_000;
-/** What is written at once: large enough to cost nothing, small enough to see that its client reads. */
+/** Size of one write: large enough to be cheap, small enough to notice whether the client reads. */
 const MAX_PIECE_BYTES = 2 ** 20;
 const NO_HEADER = new Uint8Array(0);
-/** Requests that do not go here. */
+/** Requests that are not allowed on a direct channel. */
 const CONTROL = new Set(["make", "listEnvironments", "getServerInfo", "renewLease", "getSessionStats"]);
 
 type Greeting = NonNullable<MessageInitShape<typeof HelloResponseSchema>["result"]>;
@@ -36,7 +36,7 @@ export class DirectConnection {
   readonly #timer: NodeJS.Timeout;
   readonly #spin = new AdaptiveSpin();
   #preamble = 0;
-  /** What takes the next message; the promise is settled when the one behind it may be looked at. */
+  /** Handler of the next message; its promise is settled when the message after it may be handled. */
   #take: (message: Uint8Array) => Promise<void> | undefined = (message) => this.#greet(message);
   #last: Promise<void> | undefined;
   #phase: "opening" | "open" | "refused" = "opening";
@@ -66,7 +66,7 @@ export class DirectConnection {
     try {
       this.#frames.push(this.#withoutPreamble(chunk), ({ message }) => this.#inOrder(message));
     } catch (thrown) {
-      // What comes next cannot be told from what came before.
+      // The boundaries of later frames are unknown.
       if (this.#phase === "refused") return;
       if (thrown instanceof FrameError && this.#phase === "opening") this.#refuse(statusOf(notRead(thrown)));
       else this.close();
@@ -80,7 +80,7 @@ export class DirectConnection {
     return chunk.subarray(at);
   }
 
-  /** Takes a message behind the one before it; where one waits, no more are read than have arrived. */
+  /** Handles messages in order; while one waits, only messages that have already arrived are read. */
   #inOrder(message: Uint8Array): void {
     const before = this.#last;
     if (before !== undefined) this.socket.pause();
@@ -110,7 +110,7 @@ export class DirectConnection {
     }
   }
 
-  /** Makes a session; a client that is gone meanwhile asks again, or leaves it to its lease. */
+  /** Makes a session; a client that disconnects meanwhile repeats the Make, or the session ends with its lease. */
   async #make(body: Uint8Array): Promise<void> {
     clearTimeout(this.#timer);
     this.server.heard.add(this);
@@ -138,7 +138,7 @@ export class DirectConnection {
     this.#say({ case: "welcome", value: { maxMessageBytes: BigInt(settings.maxMessageBytes) } });
   }
 
-  /** Says why, once, and throws away what else is sent. */
+  /** Sends the error once, and discards all further data. */
   #refuse(error: ErrorStatus): undefined {
     clearTimeout(this.#timer);
     this.#phase = "refused";
@@ -175,12 +175,12 @@ export class DirectConnection {
       if (request !== undefined && request.kind !== "error" && !CONTROL.has(request.kind))
         return session.serve({ kind: request.kind, body: request.body });
     } catch {
-      // Nothing can be read of it: it is answered as a request of no kind.
+      // Its kind is unknown, so the answer has none.
     }
     return errorAnswer(new Fault("MALFORMED_REQUEST", "the frame holds no request of a session"));
   }
 
-  /** Sends an answer; returns a promise where its client has to read before the next request is looked at. */
+  /** Sends an answer; returns a promise if the client has to read before the next request is handled. */
   #send(session: Session, answer: Answer): Promise<void> | undefined {
     if (this.socket.destroyed) return undefined;
     if (answer.body.length > MAX_PIECE_BYTES) return this.#sendPieces(session, answer);
@@ -191,7 +191,7 @@ export class DirectConnection {
     return undefined;
   }
 
-  /** Sends an answer that is kept in memory anyway, without a copy of it. */
+  /** Sends an answer that is kept in memory in any case, without a copy. */
   async #sendPieces(session: Session, { kind, body }: Answer): Promise<void> {
     this.socket.write(seal(wrapStart(kind, body.length, HEADER_BYTES), body.length));
     for (let at = 0; at < body.length && !this.socket.destroyed; at += MAX_PIECE_BYTES) {
@@ -206,7 +206,7 @@ export class DirectConnection {
     this.#endWith(session);
   }
 
-  /** Returns when the system has taken everything; a client that does not read loses the connection. */
+  /** Returns when the system has accepted all bytes; a client that does not read loses the connection. */
   async #drained(): Promise<void> {
     try {
       await once(this.socket, "drain", { signal: AbortSignal.timeout(SEND_MILLISECONDS) });
@@ -219,7 +219,7 @@ export class DirectConnection {
     if (session.ended !== undefined) this.socket.destroySoon();
   }
 
-  /** Whether the system takes no more for now. */
+  /** Whether the system currently accepts no more bytes. */
   #full(): boolean {
     return this.socket.writableNeedDrain && this.socket.writableLength > 0;
   }

@@ -1,4 +1,4 @@
-/** The direct port of a server: TCP or TLS, and an abstract Unix socket where there are such. */
+/** The direct port of a server: TCP or TLS, and an abstract Unix socket if the system has them. */
 
 import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
@@ -9,14 +9,14 @@ import { Ports } from "./ports.js";
 import type { Service } from "./service.js";
 import type { Session } from "./session.js";
 
-/** Connections that may be open without having said whose they are: those that shake hands, or were refused, as well. */
+/** Maximum number of open unauthenticated connections, including those in a handshake and refused ones. */
 export const MAX_SILENT = 256;
-/** Node 20 fills abstract names up with zeros, to this length: a name that is as long is nobody else's. */
+/** Node 20 pads abstract names with zeros to this length, so the names have the full length. */
 const FULL_NAME = 107;
 
 export class DirectServer {
   readonly #ports = new Ports((open) => open - this.heard.size >= MAX_SILENT);
-  /** Connections that said whose they are. */
+  /** Authenticated connections. */
   readonly heard = new Set<DirectConnection>();
   /** The channel of each session. */
   readonly channels = new WeakMap<Session, DirectConnection>();
@@ -43,7 +43,7 @@ export class DirectServer {
   }
 }
 
-/** Returns what opens a connection, behind a handshake where there is TLS. */
+/** Returns the function that opens a connection, after the handshake if there is TLS. */
 function opener(tls: Settings["tls"], open: (socket: Socket) => void): (socket: Socket) => void {
   if (tls === undefined) return open;
   const { ca, cert, key } = tls;

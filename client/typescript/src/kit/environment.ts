@@ -1,4 +1,4 @@
-/** What an author of an environment writes. */
+/** The interface that authors of environments implement. */
 
 import type { Generator } from "../random/generator.js";
 import type { Space } from "../spaces/space.js";
@@ -14,9 +14,9 @@ export interface Start {
 }
 
 /**
- * What a step leads to; what is left out is false or empty.
+ * The result of a step; omitted fields are false or empty.
  *
- * A reward is a number and an end a boolean; another value is shown to clients as it is.
+ * A reward is a number, and the flags are booleans; values of other types are sent to clients unchanged.
  */
 export interface Transition {
   readonly observation: Value;
@@ -24,14 +24,14 @@ export interface Transition {
   readonly terminated?: Value;
   readonly truncated?: Value;
   readonly info?: Mapping;
-  /** Warnings to show to who drives the environment. */
+  /** Warnings to send to the client. */
   readonly warnings?: readonly Warning[];
 }
 
 export interface ResetContext {
   /**
-   * The session's generator, seeded as Gymnasium seeds `np_random`: it draws what NumPy draws. Keep it for the steps of
-   * the episode; it is the same object for the whole session.
+   * The session's generator, seeded as Gymnasium seeds `np_random`; it draws the same numbers as NumPy. It is the same
+   * object for the whole session, so it may be kept for the steps of the episode.
    */
   readonly random: Generator;
   readonly options: Mapping | undefined;
@@ -46,34 +46,34 @@ export interface Environment extends Described {
   reset(context: ResetContext): Awaitable<Start>;
   // biome-ignore lint/suspicious/noExplicitAny: an author names the type of their own actions
   step(action: any): Awaitable<Transition>;
-  /** false: actions are not checked, and steps before the first reset not refused; the environment sees to both. */
+  /** false: the environment itself checks actions, and handles steps before the first reset. */
   readonly checked?: boolean;
-  /** true: integers arrive as bigint and floats as `Float`, so that 1 and 1.0 are told apart. */
+  /** true: integers arrive as bigint and floats as `Float`, so that 1 and 1.0 are distinct. */
   readonly exact?: boolean;
-  /** Returns all that the future depends on besides the generator; with `setState`, clients can save states. */
+  /** Returns the state of the environment without the generator; with `setState`, clients can save states. */
   getState?(): unknown;
   // biome-ignore lint/suspicious/noExplicitAny: it is what `getState` returned
   setState?(state: any): void;
 }
 
-/** What is shown of an environment, and what it may have besides. */
+/** Descriptions and optional methods of an environment. */
 export interface Described {
   readonly observationSpace: Space;
   readonly actionSpace: Space;
   /** For example `{ render_modes: ["ansi"], render_fps: 4 }`. */
   readonly metadata?: Mapping;
   readonly rewardRange?: readonly [number, number];
-  /** Attributes and methods that clients may reach, by name; none when absent. */
+  /** Names of the attributes and methods that clients may access; none if absent. */
   readonly exposed?: readonly string[];
   render?(): Awaitable<Value>;
   close?(): Awaitable<void>;
 }
 
-/** What a client asked for. */
+/** The request of a client. */
 export interface MakeContext {
   readonly renderMode: string | undefined;
   readonly kwargs: Mapping;
 }
 
-/** Environments by their ids, "Counter-v0" for instance. */
+/** Environments by their ids, such as "Counter-v0". */
 export type Registry = Readonly<Record<string, (context: MakeContext) => Awaitable<Environment>>>;

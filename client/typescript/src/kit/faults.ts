@@ -1,4 +1,4 @@
-/** The errors that a server answers with, as the contract has them. */
+/** The errors of a server's answers, as the contract defines them. */
 
 import { create, toBinary } from "@bufbuild/protobuf";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
@@ -49,7 +49,7 @@ export type Reason = keyof typeof STATUS;
 export class Fault extends Error {
   override name = "Fault";
 
-  /** @param raised What the environment threw. */
+  /** @param raised The exception of the environment. */
   constructor(
     readonly reason: Reason,
     message: string,
@@ -64,7 +64,7 @@ export class Fault extends Error {
   }
 }
 
-/** Returns the fault that anything thrown while a request was served stands for. */
+/** Returns the fault for an exception that was thrown while a request was served. */
 export function faultOf(thrown: unknown): Fault {
   if (thrown instanceof Fault) return thrown;
   if (thrown instanceof ValueError)
@@ -74,7 +74,7 @@ export function faultOf(thrown: unknown): Fault {
 }
 
 const URL = "type.googleapis.com/";
-/** The details of a unary call travel in a header: they have to stay small. */
+/** The details of a unary call's error are sent in a header, so they have to be small. */
 const MAX_TEXT = 1_000;
 
 export function statusOf({ code, reason, message, metadata, raised }: Fault): ErrorStatus {

@@ -26,7 +26,7 @@ import type { Session } from "./session.js";
 import { checkToken } from "./token.js";
 
 type Bytes = Uint8Array;
-/** Connections that a session may have: a client has one or two. */
+/** Connections per session; a client has one or two. */
 const PER_SESSION = 4;
 const NO_HEADER = new Uint8Array(0);
 
@@ -88,8 +88,8 @@ export class GrpcServer {
   }
 
   /**
-   * Answers one request after the other, and reads the next when the answer is sent: a client that reads nothing makes
-   * none pile up here. The sessions that it used are held until the stream ends.
+   * Answers one request after the other, and reads the next one when the answer is sent, so that answers do not
+   * accumulate if a client does not read. The sessions that it used are held until the stream ends.
    */
   #interact(call: Stream): void {
     const held = new Map<Session, () => void>();
@@ -127,7 +127,7 @@ export class GrpcServer {
     return errorAnswer(new Fault("MALFORMED_REQUEST", "the message holds no request"));
   }
 
-  /** Returns why a call is not let in. */
+  /** Returns why a call is refused. */
   #refusal(metadata: Metadata): Answer | undefined {
     const { token } = this.settings;
     try {
@@ -157,7 +157,7 @@ function definition(): ServiceDefinition {
   return methods;
 }
 
-/** Returns an error as a unary call fails with it: its status, and all of it in the trailing metadata. */
+/** Returns the error of a unary call: its status, with all details in the trailing metadata. */
 function statusObject({ body }: Answer): StatusObject {
   const { code, message } = fromBinary(ErrorStatusSchema, body);
   const metadata = new Metadata();

@@ -1,4 +1,4 @@
-/** Make: from a request to a session, and to the answer that shows it. */
+/** Make: creates a session from a request, and its answer. */
 
 import { create, toBinary } from "@bufbuild/protobuf";
 import {
@@ -21,7 +21,7 @@ import { parseRequest } from "./request_fields.js";
 import { duration, type Service, type Used } from "./service.js";
 import type { Session } from "./session.js";
 
-/** Makes that can be repeated are kept until their sessions serve a request, at most so many. */
+/** Maximum number of stored Makes. A Make is stored for repeats until its session serves a request. */
 const MAX_KEPT = 4096;
 
 interface KeptMake {
@@ -30,7 +30,7 @@ interface KeptMake {
 }
 
 export class Maker {
-  /** Where the direct channel is, once it listens. */
+  /** Addresses of the direct channel, once it listens. */
   directAddresses: readonly string[] = [];
   readonly #kept = new Map<string, KeptMake>();
 
@@ -85,7 +85,7 @@ export class Maker {
     }
   }
 
-  /** Refuses what this kit does not have. */
+  /** Refuses features that this kit does not have. */
   #check({ envId, library, wrappers, copyOf, vector }: MakeRequest): void {
     const { registry, settings } = this.service;
     if (copyOf !== undefined) throw new Fault("UNSUPPORTED", "this server makes no copies");

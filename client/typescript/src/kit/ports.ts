@@ -1,19 +1,19 @@
-/** Ports with a bound on their connections: one that comes beyond it is closed at once. */
+/** Ports with a bound on their connections: further ones are closed at once. */
 
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 
-/** After so long without a message, the system asks whether the client's machine is there. */
+/** Time without a message after which the system probes the client's machine. */
 const OPTIONS = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 15_000 };
 
 export class Ports {
   readonly #servers: Server[] = [];
   readonly #sockets = new Set<Socket>();
 
-  /** @param full Whether another connection is too many, where so many are open. */
+  /** @param full Whether a further connection exceeds the bound, given the number of open ones. */
   constructor(readonly full: (open: number) => boolean) {}
 
-  /** Listens, hands over what connects, and returns the port. */
+  /** Listens, passes on accepted connections, and returns the port. */
   async listen(
     where: { host: string; port: number } | { path: string },
     open: (socket: Socket) => void,
@@ -30,7 +30,7 @@ export class Ports {
     return (server.address() as AddressInfo).port;
   }
 
-  /** Ends all connections, and returns when nothing listens any more. */
+  /** Ends all connections, and returns when the port is closed. */
   async close(): Promise<void> {
     const closed = this.#servers.map((server) => new Promise((done) => server.close(done)));
     for (const socket of this.#sockets) socket.destroy();

@@ -1,4 +1,4 @@
-/** What a server reads of a request: whose it is, its number, and its message. */
+/** Reads the parts of a request: its session, its number, and its message. */
 
 import { type DescMessage, fromBinary, type MessageShape } from "@bufbuild/protobuf";
 import { type SessionHeader, SessionHeaderSchema } from "../gen/envwire/v1/environment_pb.js";
@@ -8,7 +8,7 @@ import { Fault, type Reason } from "./faults.js";
 const HEADER = 0x0a;
 const SEQUENCE = 0x10;
 
-/** Reads what a client sent: whatever that throws is said of it, as a fault with this reason. */
+/** Reads a client's message: any exception becomes a fault with this reason. */
 export function reading<T>(read: () => T, reason: Reason = "MALFORMED_REQUEST"): T {
   try {
     return read();
@@ -33,7 +33,7 @@ export interface Headed {
   readonly body: Uint8Array;
 }
 
-/** Takes the header out of a request; it is field 1 of all of them, and most often the first. */
+/** Removes the header from a request; it is field 1 of all requests, and usually comes first. */
 export function takeHeader(request: Uint8Array): Headed {
   return reading(() => split(request));
 }

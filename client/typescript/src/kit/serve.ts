@@ -19,9 +19,9 @@ export interface RunningServer extends AsyncDisposable {
  * Serves environments to clients in any language.
  *
  * Everything runs in this process: a step that computes for long delays all sessions, and one that crashes the process
- * ends them all. Run one server for each environment that shall not disturb others.
+ * ends them all. Run a separate server for each environment that must not affect others.
  *
- * @param registry Makes the environments, by their ids. Each session gets one of its own.
+ * @param registry Functions that make environments, by id. Each session gets a separate environment.
  */
 export async function serve(registry: Registry, options: ServeOptions = {}): Promise<RunningServer> {
   const given = Object.entries(options).filter(([, value]) => value !== undefined);

@@ -1,4 +1,4 @@
-/** The service: every request of the contract, whichever way it came. */
+/** The service: every request of the contract, over every transport. */
 
 import { randomUUID } from "node:crypto";
 import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
@@ -20,7 +20,7 @@ import { SessionTable } from "./session_table.js";
 
 const VERSION = "0.1.0";
 
-/** Told which session a request used. */
+/** Called with the session that a request used. */
 export type Used = (session: Session) => void;
 
 export class Service {
@@ -37,7 +37,7 @@ export class Service {
     this.maker = new Maker(this);
   }
 
-  /** Serves a request; whatever goes wrong is in the answer. */
+  /** Serves a request; errors are in the answer. */
   async serve({ kind, body }: Request, used: Used = () => undefined): Promise<Answer> {
     try {
       const control = this.#control[kind];
@@ -51,7 +51,7 @@ export class Service {
     }
   }
 
-  /** The requests that are not a session's. */
+  /** The requests that belong to no session. */
   readonly #control: Partial<
     Record<Kind, (body: Uint8Array, used: Used) => Uint8Array | Promise<Uint8Array>>
   > = {

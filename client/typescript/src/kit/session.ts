@@ -7,7 +7,7 @@ import { inTime } from "./in_time.js";
 import { Replaying } from "./replay/replaying.js";
 import { sequenceOf } from "./request_fields.js";
 
-/** Why a session is no more. */
+/** Why a session ended. */
 export type EndReason = Extract<Reason, "SESSION_CLOSED" | "SESSION_EXPIRED" | "STEP_TIMEOUT" | "DRAINING">;
 
 const END_TEXTS: Record<EndReason, string> = {
@@ -39,14 +39,14 @@ export class Session {
   #holders = 0;
   #running = 0;
   #usedAt: number;
-  /** What is served; nothing of it stays when the session is no more, which is remembered for long. */
+  /** The environment; released when the session ends, because ended sessions are remembered for long. */
   #life: { readonly hosted: Hosted; readonly replaying: Replaying } | undefined;
 
   /**
    * @param lease Milliseconds.
-   * @param stepTimeout Milliseconds that a request may take, as far as it waits; nothing stops one that computes.
+   * @param stepTimeout Milliseconds that a request may wait; a request that computes is not stopped.
    * @param now Monotonic time in milliseconds.
-   * @param onEnd Called once, when the session is no more, with what was hosted.
+   * @param onEnd Called once, when the session has ended, with its environment.
    */
   constructor(
     readonly id: string,
@@ -62,7 +62,7 @@ export class Session {
     this.#life = { hosted, replaying: new Replaying(hosted, (request) => this.#answerTo(request), now) };
   }
 
-  /** @throws Fault The session is no more. */
+  /** @throws Fault The session has ended. */
   get hosted(): Hosted {
     return this.#living().hosted;
   }
@@ -173,7 +173,7 @@ export class Session {
     };
   }
 
-  /** The lease runs anew. */
+  /** Renews the lease. */
   touch(): void {
     this.#usedAt = this.now();
   }

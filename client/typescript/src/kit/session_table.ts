@@ -16,7 +16,7 @@ export class SessionTable {
   readonly #live = new Map<string, Session>();
   readonly #ended = new Map<string, Session>();
   readonly #sweeper: NodeJS.Timeout;
-  /** Sessions that are being made take a place as well. */
+  /** Slots of sessions, including those being made. */
   #making = 0;
 
   constructor(readonly settings: Settings) {
@@ -28,7 +28,7 @@ export class SessionTable {
     return this.#live.size;
   }
 
-  /** Makes a session in a free place. @param lease Seconds that were asked for; the default where they are not above 0. */
+  /** Makes a session in a free slot. @param lease Requested seconds; the default if they are not above 0. */
   async open(make: () => Promise<Hosted>, lease: number): Promise<Session> {
     const { maxSessions, defaultLease, maxLease, stepTimeout, maxMessageBytes } = this.settings;
     if (this.#live.size + this.#making >= maxSessions)
@@ -53,7 +53,7 @@ export class SessionTable {
     }
   }
 
-  /** Returns what is made; what comes too late is closed. */
+  /** Returns the made environment; one that is made too late is closed. */
   #inTime(making: Promise<Hosted>): Promise<Hosted> {
     return inTime(making, this.settings.stepTimeout * 1000, () => {
       making.then((late) => late.close()).catch(() => undefined);

@@ -1,9 +1,9 @@
-/** The token that a server asks for. */
+/** The token that a server requires. */
 
 import { timingSafeEqual } from "node:crypto";
 import { Fault } from "./faults.js";
 
-/** Throws a Fault (UNAUTHENTICATED) where a client does not show what the server asks for. */
+/** Throws a Fault (UNAUTHENTICATED) if a client does not send the required token. */
 export function checkToken(shown: string, expected: string | undefined): void {
   if (expected === undefined) return;
   const [one, other] = [Buffer.from(shown), Buffer.from(expected)];

@@ -6,11 +6,11 @@ import { Pcg64 } from "./pcg64.js";
 const TWO_POW_53 = 2 ** 53;
 
 export class Generator {
-  /** What it was seeded with. */
+  /** The seed. */
   readonly seed: bigint;
   readonly bits: Pcg64;
 
-  /** @param seed A non-negative integer of any size; absent for one that nobody can guess. */
+  /** @param seed A non-negative integer of any size; absent for an unpredictable one. */
   constructor(seed?: number | bigint) {
     this.seed = seed === undefined ? BigInt(`0x${randomBytes(16).toString("hex")}`) : BigInt(seed);
     this.bits = new Pcg64(this.seed);

@@ -1,8 +1,8 @@
 /**
- * One session as its client drives it: what to send, and what comes back means. No I/O happens here.
+ * The client's side of one session: which requests to send, and the meaning of answers. No I/O happens here.
  *
- * A driver asks for the next request, sends it, and hands over what came of it: an answer, a broken connection, a
- * timeout. The table of `states.ts` rules what may follow what; an answer is never taken for another request's, and a
+ * A driver asks for the next request, sends it, and reports the outcome: an answer, a broken connection, a
+ * timeout. The table of `states.ts` defines the allowed sequences. An answer is never assigned to another request, and a
  * request that was sent is never served twice.
  */
 
@@ -48,7 +48,7 @@ export class ClientSession {
   state: State = "UNMADE";
   /** Number of the last numbered request. */
   sequence = 0;
-  /** Says whose the requests are, as field 1 of each; empty until the session is made. */
+  /** The SessionHeader as field 1 of each request; empty until the session is made. */
   header: Uint8Array = NO_HEADER;
   #operation: Operation<unknown> | undefined;
   #request: Request | undefined;
@@ -57,7 +57,7 @@ export class ClientSession {
   readonly #retries = new RetrySchedule();
   readonly #clock: Clock;
 
-  /** @param timeout Seconds to wait for an answer; absent for a little more than the server allows itself. */
+  /** @param timeout Seconds to wait for an answer; absent for slightly more than the server's own limit. */
   constructor(timeout?: number, clock: Clock = monotonic) {
     this.#ownTimeout = timeout !== undefined;
     this.#timeout = timeout ?? MAKE_SECONDS;
@@ -69,7 +69,7 @@ export class ClientSession {
     return this.#retries.lease;
   }
 
-  /** How often it went on after its connection broke. */
+  /** Number of times that it continued after its connection broke. */
   get resumed(): number {
     return this.#retries.resumed;
   }
@@ -78,12 +78,12 @@ export class ClientSession {
     return this.state === "ENDED";
   }
 
-  /** Whether somebody waits for an answer. */
+  /** Whether a caller waits for an answer. */
   get pending(): boolean {
     return ["MAKING", "MAKE_BROKEN", "AWAITING", "BROKEN"].includes(this.state);
   }
 
-  /** Whether the last request is to be repeated before another one, though nobody waits for its answer. */
+  /** Whether the last request has to be repeated before another one, although its answer is not awaited any longer. */
   get inDoubt(): boolean {
     return this.state === "IN_DOUBT";
   }
@@ -140,7 +140,7 @@ export class ClientSession {
     this.state = moved(this.state, "MADE");
     this.#retries.forgetCut();
     this.#retries.lease = seconds(made.lease);
-    // A gateway that is gone says nothing of the session behind it.
+    // A gateway that is gone does not mean that the session behind it is gone.
     if (made.capabilities.includes("relayed")) this.#retries.refusedSpan = this.#retries.lease;
     this.header = headerField(made.sessionId, made.secret);
     if (!this.#ownTimeout) this.#timeout = (seconds(made.stepTimeout) || MAKE_SECONDS) + SLACK_SECONDS;
@@ -166,7 +166,7 @@ export class ClientSession {
    */
   #renumbered(expected: string | undefined): Event {
     const next = expected === undefined ? this.sequence + 1 : readAnswer(() => numberOf(expected));
-    // A server that goes on asking for other numbers would be answered for ever.
+    // Otherwise a server that keeps requesting other numbers would be answered forever.
     if (this.#clock() > this.#retries.deadline)
       throw new EnvwireError("DEADLINE_EXCEEDED", `the server asks for number ${next}, and the time is up`);
     this.state = moved(this.state, "RENUMBER");
@@ -197,7 +197,7 @@ export class ClientSession {
     this.sequence -= 1;
   }
 
-  /** Notes that nobody waits for the pending answer any more: its number is in doubt from here on. */
+  /** Abandons the wait for the pending answer: its number is then in doubt. */
   giveUp(): Event {
     if (this.state === "MAKING" || this.state === "MAKE_BROKEN") this.end();
     else this.state = moved(this.state, "GIVE_UP");
@@ -205,7 +205,7 @@ export class ClientSession {
     return GIVEN_UP;
   }
 
-  /** Notes that the session is no more. */
+  /** Records the end of the session. */
   end(): void {
     if (!this.ended) this.state = moved(this.state, "END");
   }

@@ -1,4 +1,4 @@
-/** What a session makes of what came of its request. */
+/** The events that a session derives from the outcome of a request. */
 
 import type { EnvwireError } from "../errors.js";
 import type { Request } from "../wire/envelope.js";
@@ -6,11 +6,11 @@ import type { Request } from "../wire/envelope.js";
 export type Event =
   /** The request was served. */
   | { readonly type: "answered"; readonly result: unknown }
-  /** It was not: the server or the environment said why. */
+  /** It was not served; the error of the server or the environment says why. */
   | { readonly type: "refused"; readonly error: EnvwireError }
-  /** Send this in its place. */
+  /** Send this request instead. */
   | { readonly type: "sendAgain"; readonly request: Request }
-  /** Wait so many seconds, connect, and repeat it. */
+  /** Wait the given seconds, connect, and repeat it. */
   | { readonly type: "retryAfter"; readonly seconds: number }
-  /** Nobody waits for the answer any more. */
+  /** The wait for the answer was abandoned. */
   | { readonly type: "givenUp" };

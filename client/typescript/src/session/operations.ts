@@ -1,4 +1,4 @@
-/** What can be asked of a session: how each request is written, and how its answer is read. */
+/** The requests of a session: how each is written, and how its answer is read. */
 
 import {
   create,
@@ -45,7 +45,7 @@ export interface Operation<Result> {
 
 const writer = new Writer();
 
-/** Writes with the writer of all operations, which is left empty whatever happens. */
+/** Writes with the shared writer of all operations, which is always left empty. */
 function written(write: (writer: Writer) => Uint8Array): Uint8Array {
   try {
     return write(writer);
@@ -63,7 +63,7 @@ export function step(action: Value): Operation<StepAnswer> {
   };
 }
 
-/** What a chunk led to: the steps that were taken, and why the next one failed, if it did. */
+/** The result of a chunk: the steps that were taken, and why the next one failed, if it did. */
 export interface ChunkAnswer {
   readonly steps: StepAnswer[];
   readonly error: EnvwireError | undefined;

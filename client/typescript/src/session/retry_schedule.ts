@@ -2,15 +2,15 @@
  * When a request whose connection broke is sent again, and until when.
  *
  * A session keeps its last answer, and answers a repeated request with it. So a request that got no answer because the
- * connection broke is simply sent again, on a new connection, until the session's lease is over. The lease begins anew
- * with each connection that comes about and breaks; the request's own timeout bounds them all.
+ * connection broke is sent again, on a new connection, until the session's lease is over. The lease starts again
+ * with each connection that is opened and breaks; the request's own timeout bounds the total.
  */
 
 const FIRST_PAUSE = 0.02;
 const LONGEST_PAUSE = 1;
-/** However long it has tried, it sleeps through no more than this part of a lease. */
+/** Upper limit of a pause, as a fraction of the lease. */
 const PART_OF_LEASE = 0.25;
-/** Where nobody listens any more no session lives on; this is for a server that is just coming back. */
+/** Time to retry while connections are refused: no session survives this, but a server may be restarting. */
 const REFUSED_SECONDS = 2;
 /** For how long a Make is repeated after its connection broke, while somebody listens there. */
 const MAKE_SECONDS = 2;
@@ -51,7 +51,7 @@ export class RetrySchedule {
     this.#pause = FIRST_PAUSE;
   }
 
-  /** Begins anew: nobody waits for that request any more. */
+  /** Resets the schedule after a request was abandoned. */
   forgetCut(): void {
     this.#cutAt = Number.POSITIVE_INFINITY;
   }

@@ -2,8 +2,8 @@
  * The life of a session as its client knows it: every state, and every move between states, in this one table. It is
  * that of the Python client (envwire/client/_session/states.py).
  *
- * A number is used up by the request that the server serves under it. A request that nobody waits for any more leaves
- * its number in doubt: it is sent once more before the next one, and the answer tells nobody anything but that it was
+ * A number is used by the request that the server serves under it. An abandoned request leaves
+ * its number in doubt: it is sent once more before the next one, and its answer is discarded once it was
  * served. So numbers never run ahead of answers, and a request that arrives late finds its number used.
  */
 
@@ -20,9 +20,9 @@ export type State =
   | "AWAITING"
   /** As AWAITING, but the connection broke: the request is to be repeated. */
   | "BROKEN"
-  /** As BROKEN, but nobody waits for the answer any more. */
+  /** As BROKEN, but the wait for the answer was abandoned. */
   | "IN_DOUBT"
-  /** Closed, or no more; gone for good. */
+  /** Closed or lost; final. */
   | "ENDED";
 
 export type Move =
@@ -40,7 +40,7 @@ export type Move =
   | "CUT"
   /** The same request is sent again. */
   | "REPEAT"
-  /** Nobody waits for the answer any more. */
+  /** The wait for the answer is abandoned. */
   | "GIVE_UP"
   /** The request is not to be sent again. */
   | "TAKE_BACK"

@@ -12,7 +12,7 @@ import type { Credentials, TlsOptions } from "./grpc_client.js";
 import type { Transport, Wait } from "./transport.js";
 import { joined } from "./unary.js";
 
-/** A firewall that drops packets shall not cost a client long; a server that is there answers in milliseconds. */
+/** Short, because a firewall may drop packets, and a reachable server answers in milliseconds. */
 const DIAL_MILLISECONDS = 3_000;
 const NO_HEADER = new Uint8Array(0);
 
@@ -26,7 +26,7 @@ export class DirectTransport implements Transport {
   readonly #tls: TlsOptions | undefined;
 
   /**
-   * @param target What was dialled, whose host addresses without one mean.
+   * @param target The connected target, whose host completes addresses without one.
    * @param larger Carries requests that are larger than the channel takes.
    * @param unix Whether Unix sockets are tried, where the server is on this machine.
    */

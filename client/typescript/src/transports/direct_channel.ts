@@ -15,7 +15,7 @@ const READ_BYTES = 256 * 1024;
 /** What the address of an abstract Unix socket begins with. */
 export const UNIX = "unix-abstract:";
 
-/** One socket. A failure destroys it; another channel is to be opened then. */
+/** One socket. A failure destroys it; then open another channel. */
 export class DirectChannel {
   readonly #socket: Socket;
   readonly #reader = new FrameReader(FIRST_LIMIT, true);
@@ -62,7 +62,7 @@ export class DirectChannel {
     return waiting.promise;
   }
 
-  /** Waits for nothing more. */
+  /** Ends all waits. */
   close(): void {
     this.#fail(new ConnectionError("the direct channel was closed", false, true));
   }
@@ -113,7 +113,7 @@ export class DirectChannel {
   }
 }
 
-/** What nobody has asked for yet would be taken for the next answer. */
+/** An unrequested answer would be taken for the next one. */
 function unasked(): FrameError {
   return new FrameError("the server sent more than it was asked for");
 }

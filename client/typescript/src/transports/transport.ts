@@ -1,4 +1,4 @@
-/** The way that requests go: the one interface that all transports have. */
+/** The interface of all transports. */
 
 import type { Answer, Request } from "../wire/envelope.js";
 
@@ -12,7 +12,7 @@ export interface Wait {
 /**
  * Carries the requests of one session, one at a time. It connects by itself when there is no connection.
  *
- * After a failure nothing is left of the connection: an answer that comes late belongs to nobody.
+ * A failure closes the connection, so that a late answer cannot be taken for another one's.
  */
 export interface Transport {
   /** "direct", "stream" or "unary". */
@@ -23,7 +23,7 @@ export interface Transport {
    * Sends a request and waits for its answer; an error of the server is an answer.
    *
    * @throws ConnectionError The connection broke, or did not come about: the request may be sent again.
-   * @throws EnvwireError DEADLINE_EXCEEDED or CANCELLED: nobody waits any more.
+   * @throws EnvwireError DEADLINE_EXCEEDED or CANCELLED: the wait was abandoned.
    */
   exchange(request: Request, header: Uint8Array, wait: Wait): Promise<Answer>;
   close(): void;

@@ -1,4 +1,4 @@
-/** One unary gRPC call for each request. Nothing holds the session's lease but the requests themselves. */
+/** One unary gRPC call for each request. Only the requests themselves hold the session's lease. */
 
 import type { Answer, Request } from "../wire/envelope.js";
 import { callUnary, type GrpcConnection } from "./grpc_client.js";

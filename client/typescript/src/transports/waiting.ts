@@ -1,4 +1,4 @@
-/** One answer that is waited for, with a deadline and an AbortSignal. */
+/** A wait for one answer, with a deadline and an AbortSignal. */
 
 import { EnvwireError } from "../errors.js";
 import type { Wait } from "./transport.js";
@@ -6,7 +6,7 @@ import type { Wait } from "./transport.js";
 /** Milliseconds: Node.js takes a longer wait for one of a millisecond. */
 export const LONGEST_TIMER = 2 ** 31 - 1;
 
-/** An answer that is to come. It is settled once; what comes later is ignored. */
+/** A pending answer. It is settled once; later results are ignored. */
 export class Waiting<T> {
   readonly promise: Promise<T>;
   #resolve!: (value: T) => void;
@@ -15,7 +15,7 @@ export class Waiting<T> {
   readonly #signal: AbortSignal | undefined;
   readonly #abort: (() => void) | undefined;
 
-  /** @param giveUp Called when nobody waits any more, with the error that the promise is rejected with. */
+  /** @param giveUp Called when the wait is abandoned, with the error with which the promise is rejected. */
   constructor({ timeout, signal }: Wait, giveUp: (error: EnvwireError) => void) {
     this.promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;

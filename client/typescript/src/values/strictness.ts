@@ -1,4 +1,4 @@
-/** What a server refuses in the values of its clients: they could not come from Python, or mean nothing there. */
+/** Checks of clients' values: refuses values that cannot come from Python, or have no meaning there. */
 
 import { MalformedMessageError } from "../errors.js";
 import { isMapping } from "./mappings.js";

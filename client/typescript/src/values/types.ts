@@ -1,4 +1,4 @@
-/** What an observation, an action, an info or an attribute can be. docs/protocol.md has the table of Python's types. */
+/** Values of observations, actions, infos and attributes. docs/protocol.md has the table of Python's types. */
 
 import type { TypedArray } from "./dtypes.js";
 import type { NdArray, Scalar } from "./ndarray.js";
@@ -90,7 +90,7 @@ export class EnumMember {
   ) {}
 }
 
-/** An object of the server that has no wire form: what it was and how it printed. It cannot be sent. */
+/** An object of the server without a wire form: its class and its repr. It cannot be sent. */
 export class Opaque {
   constructor(
     readonly typeName: string,

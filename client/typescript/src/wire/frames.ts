@@ -10,7 +10,7 @@ export interface Frame {
   readonly attachments: Uint8Array | undefined;
 }
 
-/** A peer sent what no frame may be; the channel cannot go on. */
+/** A peer sent an invalid frame; the channel cannot continue. */
 export class FrameError extends Error {
   override name = "FrameError";
 }

@@ -1,4 +1,4 @@
-/** Reset and step, read and written without building messages: they are what nearly all the time goes into. */
+/** Reads and writes resets and steps without building messages, because they take nearly all of the time. */
 
 import { MalformedMessageError } from "../errors.js";
 import { Context, readMapping, readValue } from "../values/decoding.js";

@@ -60,7 +60,7 @@ class Counter : public Environment {
   std::int64_t sum_ = 0;
 };
 
-// Two spaces of two numbers, and an observation of 0: what the environments below share.
+// Base of the environments below: two Discrete(2) spaces, and an observation of 0.
 class Plain : public Environment {
  public:
   explicit Plain(Space action_space = Discrete{2}) : Environment(Discrete{2}, std::move(action_space)) {
@@ -77,7 +77,7 @@ double NumberOf(const Value& value) {
   }
 }
 
-// Returns what it is given. A dictionary says more: "echo", "reward", "terminated", "truncated", "info", "warn".
+// Returns its input. A dictionary sets further results: "echo", "reward", "terminated", "truncated", "info", "warn".
 class Echo : public Plain {
  public:
   Echo() {

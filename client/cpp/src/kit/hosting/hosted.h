@@ -1,4 +1,4 @@
-// What a session serves: an environment, or several that step together. Nothing is numbered here.
+// The environment, or the vector of environments, of a session. Numbering of requests happens elsewhere.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ class Hosted {
   Hosted& operator=(const Hosted&) = delete;
   virtual ~Hosted() = default;
 
-  // Serves a request of a session: sets the field of the answer that has its name. Throws what goes wrong.
+  // Serves a request of a session: sets the answer's field of the same name. Throws errors.
   virtual void Serve(Kind kind, std::string_view body, v1::InteractResponse* answer) = 0;
   // Closes the environment. Called once.
   virtual void Close() = 0;
@@ -35,7 +35,7 @@ class Hosted {
     (void)position;
     if (!starts.empty()) throw Error("INVALID_VALUE", "only members of a vector environment begin later");
   }
-  // Tells a client what there is: spaces, metadata, capabilities.
+  // Describes the environment to a client: spaces, metadata, capabilities.
   virtual void Describe(v1::MakeResponse* made) = 0;
 };
 

@@ -1,4 +1,4 @@
-// One environment and what clients may ask of it.
+// One environment, with the requests that clients can send to it.
 #pragma once
 
 #include <deque>
@@ -19,7 +19,7 @@ class HostedEnv : public Hosted {
   void Describe(v1::MakeResponse* made) override;
 
  private:
-  // What a client saved: the environment's own state, and its generator's.
+  // A saved state: the environment's own state, and its generator's.
   struct Saved {
     std::uint64_t number;
     Value state;
@@ -45,7 +45,7 @@ class HostedEnv : public Hosted {
   NpRandom random_;
   bool started_ = false;
   bool closed_ = false;
-  v1::StepRequest step_;  // used again with every step, so that its memory is
+  v1::StepRequest step_;  // reused for every step, together with its memory
   std::deque<Saved> saved_;
   std::uint64_t saves_ = 0;
   std::size_t saved_bytes_ = 0;

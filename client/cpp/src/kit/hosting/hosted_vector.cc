@@ -24,7 +24,7 @@ void EncodeColumn(DType dtype, const std::vector<StepResult>& results, Number St
   Encode(NdArray(dtype, {results.size()}, std::move(bytes)), message);
 }
 
-// Takes the mask, which says who is reset, out of the options; nothing where there is none.
+// Removes the mask of members to reset from the options and returns it; absent if there is none.
 std::optional<NdArray> TakeMask(std::optional<Dict>* options, std::size_t count) {
   const Value* mask = *options ? (*options)->Find(kMask) : nullptr;
   if (mask == nullptr) return std::nullopt;

@@ -7,7 +7,7 @@
 
 namespace envwire::internal {
 
-// Puts infos together in columns: beside each key there is "_key", which says who has it.
+// Merges infos into columns. For each key there is also "_key", a mask of the members that have it.
 Dict BatchInfos(const std::vector<Dict>& infos);
 
 }  // namespace envwire::internal

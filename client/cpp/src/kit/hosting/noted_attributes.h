@@ -1,4 +1,4 @@
-// Attributes that an environment itself does not have: its render mode, and what clients force upon it.
+// Attributes that an environment itself does not have: its render mode, and attributes that clients forced.
 #pragma once
 
 #include <map>

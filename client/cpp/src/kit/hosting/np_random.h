@@ -14,7 +14,7 @@ class NpRandom {
 
   // Starts the generator anew, as Gymnasium does at a reset with a seed. Throws Error (INVALID_VALUE).
   void Seed(const Value& seed);
-  // From here on there is a generator to tell of.
+  // Marks the generator as existing, so that its state is sent.
   void Create() { created_ = true; }
   // Takes the state that the client's copy has. Throws Error (UNSUPPORTED, INVALID_VALUE).
   void Restore(const v1::RandomState& message);
@@ -26,7 +26,7 @@ class NpRandom {
   bool created_ = false;
 };
 
-// A seed that follows `seed` by so many.
+// The sum of `seed` and an offset.
 Value SeedAfter(const Value& seed, std::uint32_t count);
 
 }  // namespace envwire::internal

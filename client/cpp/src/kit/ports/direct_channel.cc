@@ -15,16 +15,16 @@ namespace {
 
 constexpr std::size_t kMostHelloBytes = 1024;
 constexpr std::chrono::seconds kMake{5};
-// A client that reads nothing for so long while it is answered loses the channel.
+// A client that reads nothing for this time while an answer is sent loses the channel.
 constexpr std::chrono::seconds kWrite{30};
 
-// What comes behind a refused hello is thrown away, so that the client gets the error.
+// Data after a refused hello is discarded, so that the client can read the error.
 struct Discarded {
   std::size_t bytes;
   std::chrono::seconds time;
 };
 constexpr Discarded kOfStrangers{std::size_t{1} << 20U, std::chrono::seconds{1}};
-// Behind a `make` that was let in.
+// The same after an accepted `make`.
 constexpr Discarded kOfClients{std::size_t{1} << 26U, std::chrono::seconds{5}};
 constexpr std::chrono::hours kIdle{24 * 365};
 
@@ -33,7 +33,7 @@ void Send(Socket& socket, const v1::HelloResponse& response) {
   socket.Write(frame.data(), frame.size(), Clock::now() + kWrite);
 }
 
-// Lets a client in, on a Unix socket with a mailbox where it asked for one and there is memory.
+// Welcomes a client; on a Unix socket with a mailbox, if it requested one and there is memory.
 void Welcome(Socket& socket, const v1::HelloRequest& hello, std::size_t max_message_bytes) {
   v1::HelloResponse response;
   response.mutable_welcome()->set_max_message_bytes(max_message_bytes);
@@ -74,7 +74,7 @@ void CheckToken(const std::string& token, const ServeOptions& options) {
   throw Error("UNAUTHENTICATED", "this server asks for a token");
 }
 
-// Makes a session, and tells its client; `heard` is called when the request is there.
+// Makes a session, and answers its client; `heard` is called when the request has arrived.
 SessionPtr MakeHere(Service& service, Socket& socket, FrameReader& reader, const ServeOptions& options,
                     const std::function<void()>& heard) {
   const Clock::time_point deadline = Clock::now() + kMake;
@@ -119,7 +119,7 @@ void ServeRequests(Session& session, Socket& socket, FrameReader& reader) {
   while (session.ended() == nullptr) {
     const Clock::time_point deadline = Clock::now() + kIdle;
     const FrameReader::Header header = reader.ReadHeader(deadline);
-    if (header.attachments > 0) return;  // what comes next cannot be told from what came before
+    if (header.attachments > 0) return;  // the boundaries of later frames are unknown
     const ReplyPtr reply = Answered(session, reader.Read(header.message, deadline));
     socket.Write(reply->frame().data(), reply->frame().size(), Clock::now() + kWrite);
   }

@@ -22,7 +22,7 @@ constexpr int kMostSilent = 256;
 constexpr std::size_t kNameBytes = 16;
 constexpr int kPauseMilliseconds = 200;
 
-// Whether the system is out of files or memory for now.
+// Whether the system is temporarily out of files or memory.
 bool HasNoRoom(int error) { return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM; }
 
 }  // namespace
@@ -35,7 +35,7 @@ DirectServer::DirectServer(Service& service, const ServeOptions& options)
       unix_(ListenAbstract(name_)),
       wake_(eventfd(0, EFD_CLOEXEC)) {
   if (options.tls) tls_.emplace(*options.tls);
-  // Before anybody can come who has a session made, and is told these.
+  // Before clients can connect, since answers to their Makes contain these addresses.
   service.maker().direct_addresses = {kUnix + name_, ":" + std::to_string(PortOf(tcp_.get()))};
   acceptor_ = std::thread([this] { Accept(); });
 }
@@ -81,7 +81,7 @@ void DirectServer::AcceptFrom(int listener, bool is_tcp) {
   }
 }
 
-// A connection that cannot be accepted would be reported over and over.
+// A connection that cannot be accepted would be reported repeatedly.
 void DirectServer::Pause() {
   pollfd wake{wake_.get(), POLLIN, 0};
   poll(&wake, 1, kPauseMilliseconds);

@@ -14,7 +14,7 @@ namespace envwire::internal {
 
 class DirectServer {
  public:
-  // Listens, and has the service offer its addresses. Throws Error (UNAVAILABLE) where the port cannot be had.
+  // Listens, and makes the service offer its addresses. Throws Error (UNAVAILABLE) if the port cannot be bound.
   DirectServer(Service& service, const ServeOptions& options);
   // Ends all connections.
   ~DirectServer();
@@ -44,7 +44,7 @@ class DirectServer {
   Descriptor tcp_;
   Descriptor unix_;
   Descriptor wake_;
-  std::atomic<int> silent_{0};  // connections that have not said whose they are, or were refused
+  std::atomic<int> silent_{0};  // connections that are not authenticated yet, or were refused
   std::mutex mutex_;
   bool ending_ = false;
   std::list<Connection> connections_;

@@ -27,8 +27,8 @@ std::shared_ptr<grpc::ServerCredentials> CredentialsOf(const std::optional<Tls>&
   return grpc::SslServerCredentials(options);
 }
 
-// gRPC adds reflection to every server of a program that is linked with it. Strangers are not told what a server that
-// asks for a token has.
+// gRPC adds reflection to every server of a program that is linked with it. A server that requires a token removes
+// it, since it answers unauthenticated clients.
 class WithoutReflection : public grpc::ServerBuilderOption {
  public:
   void UpdateArguments(grpc::ChannelArguments*) override {}
@@ -40,7 +40,7 @@ class WithoutReflection : public grpc::ServerBuilderOption {
   }
 };
 
-// An error as a unary call fails with it: its status, and all of it in the trailing metadata.
+// An error of a unary call: its status, with all details in the trailing metadata.
 grpc::Status StatusFor(const Reply& reply) {
   v1::ErrorStatus error;
   const std::string_view body = reply.body();

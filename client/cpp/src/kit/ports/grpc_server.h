@@ -1,4 +1,4 @@
-// The service over gRPC: unary calls and the stream, as the bytes that came.
+// The service over gRPC: unary calls and the stream, on unparsed bytes.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -11,15 +11,15 @@ namespace envwire::internal {
 
 class GrpcServer {
  public:
-  // Listens. Throws Error (UNAVAILABLE) where the port cannot be had.
+  // Listens. Throws Error (UNAVAILABLE) if the port cannot be bound.
   GrpcServer(Service& service, const ServeOptions& options);
-  // Cancels what is under way.
+  // Cancels calls in progress.
   ~GrpcServer();
   GrpcServer(const GrpcServer&) = delete;
   GrpcServer& operator=(const GrpcServer&) = delete;
 
   int port() const { return port_; }
-  // Health checks are told that this server stops.
+  // Makes health checks report that this server stops.
   void Drain();
 
  private:

@@ -13,7 +13,7 @@
 namespace envwire::internal {
 namespace {
 
-// Beyond so many that were not accepted yet, connecting to a Unix socket fails.
+// Backlog: beyond this number of connections that are not accepted yet, connecting to a Unix socket fails.
 constexpr int kWaiting = 512;
 
 Descriptor Listen(Descriptor fd, const sockaddr* address, socklen_t length, const std::string& what) {

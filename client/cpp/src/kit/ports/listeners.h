@@ -7,7 +7,7 @@
 
 namespace envwire::internal {
 
-// Throw Error (UNAVAILABLE) where that cannot be had. A port of 0 is any free one.
+// Throw Error (UNAVAILABLE) if the address cannot be bound. A port of 0 is any free one.
 Descriptor ListenTcp(const std::string& host, int port);
 Descriptor ListenAbstract(const std::string& name);
 

@@ -9,10 +9,10 @@ namespace pb = google::protobuf;
 
 constexpr std::uint64_t kCheckpoint = 64;
 constexpr std::size_t kLarge = 4096;
-// Wrappers tell there how long an episode took.
+// Entry in which wrappers report the duration of an episode.
 constexpr char kTimed[] = "episode";
 
-// Leaves out what differs between two runs of the same environment, and takes out the elements of large tensors.
+// Removes values that differ between two runs of the same environment, and extracts the elements of large tensors.
 void Neutralise(pb::Message* message, std::vector<std::string>* taken) {
   if (auto* tensor = dynamic_cast<v1::Tensor*>(message)) {
     if (tensor->data().size() < kLarge) return;

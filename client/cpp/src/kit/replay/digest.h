@@ -1,4 +1,4 @@
-// The digest of the answers to a recording, by which a client sees that this environment goes the way of the lost one.
+// The digest of the answers to a recording, by which a client checks that this environment equals the lost one.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace envwire::internal {
 
 class RollingDigest {
  public:
-  // Takes the answer to the next request, which is changed by this; none for one that nobody saw.
+  // Adds the answer to the next request, and modifies it; none for an unseen answer.
   void Add(v1::InteractResponse* answer);
   std::string Value() const { return hash_.Digest(); }
   // How many requests there were.

@@ -1,4 +1,4 @@
-// Serves a recording: the requests of a session that was lost, whose client wants to go on here.
+// Serves a recording: the requests of a lost session, whose client continues here.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@ namespace envwire::internal {
 
 class Replaying {
  public:
-  // Serves one request, as if it came by itself. Throws what goes wrong.
+  // Serves one request, as if it were sent separately. Throws errors.
   using Serve = std::function<void(const RequestView& request, v1::InteractResponse* answer)>;
 
   // Serves as much of a ReplayRequest as two seconds allow. Throws Error (INVALID_VALUE) for a part that does not

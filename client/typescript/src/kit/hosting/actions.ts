@@ -1,4 +1,4 @@
-/** Actions as an author wants to see them: plain numbers where the space is Discrete. */
+/** Converts actions for authors of environments: plain numbers for Discrete spaces. */
 
 import { Discrete, integerOf } from "../../spaces/arrays.js";
 import { Dict, Tuple } from "../../spaces/composite.js";

@@ -1,4 +1,4 @@
-/** What clients may reach of one environment: what its author exposes, its render mode, and what a client forces. */
+/** The accessible attributes of an environment: exposed ones, its render mode, and those that a client forced. */
 
 import type { Mapping, Value } from "../../values/types.js";
 import type { Described } from "../environment.js";

@@ -1,4 +1,4 @@
-/** Batches of samples and of spaces, as Gymnasium's vector environments have them. */
+/** Batches of samples and of spaces, as in Gymnasium's vector environments. */
 
 import { Box, Discrete, MultiBinary, MultiDiscrete } from "../../spaces/arrays.js";
 import { Dict, Tuple } from "../../spaces/composite.js";
@@ -8,7 +8,7 @@ import { entriesOf, isMapping, mappingOf } from "../../values/mappings.js";
 import { array, NdArray, Scalar } from "../../values/ndarray.js";
 import { Float, type Mapping, tuple, type Value } from "../../values/types.js";
 
-/** Returns the space of `count` samples of a space together. */
+/** Returns the batched space for `count` samples of a space. */
 export function batchSpace(space: Space, count: number): Space {
   if (space instanceof Box) return new Box(repeated(space.low, count), repeated(space.high, count));
   if (space instanceof Discrete)
@@ -119,7 +119,7 @@ function entry(mapping: Value, key: Value): Value {
   return (mapping as Record<string, Value>)[key as string] as Value;
 }
 
-/** Puts the infos of members together, in columns: beside each key there is "_key", which says who has it. */
+/** Merges the infos of members into columns. For each key there is also "_key", a mask of the members that have it. */
 export function batchInfos(infos: readonly Mapping[]): Mapping {
   const rows = infos.map((info) => new Map(entriesOf(info)));
   const keys = new Set(rows.flatMap((each) => [...each.keys()]));

@@ -1,4 +1,4 @@
-/** One environment and what clients may ask of it. No I/O happens here, and nothing is numbered. */
+/** One environment, with the requests that clients can send to it. No I/O and no numbering happens here. */
 
 import { create, toBinary } from "@bufbuild/protobuf";
 import {
@@ -41,10 +41,10 @@ import { written, writtenWith } from "./writing.js";
 const MAX_CHUNK = 1024;
 const GENERATORS = new Set(["np_random", "_np_random"]);
 
-/** A session serves one of these. */
+/** The environment or vector environment of a session. */
 export interface Hosted {
   readonly env: Described;
-  /** What the session can do besides. */
+  /** Optional features of the session. */
   readonly capabilities: string[];
   /** Serves a request and returns the body of its answer. */
   serve(kind: Kind, body: Uint8Array): Uint8Array | Promise<Uint8Array>;
@@ -134,7 +134,7 @@ export class HostedEnv implements Hosted {
     return this.env.step(plainAction(this.env.actionSpace, action));
   }
 
-  /** Takes one step; an action is called wrong when the environment throws and its space does not contain it. */
+  /** Takes one step; the action is invalid if the environment throws and its space does not contain the action. */
   async #unchecked(action: Value): Promise<Transition> {
     try {
       return await this.env.step(action);
@@ -246,7 +246,7 @@ export class HostedEnv implements Hosted {
   }
 }
 
-/** What a saved state holds. */
+/** A saved state. */
 interface HostedState {
   own: unknown;
   bits: Generator["bits"]["state"];

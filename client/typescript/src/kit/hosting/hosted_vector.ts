@@ -1,4 +1,4 @@
-/** A vector environment and what clients may ask of it: one message for all members. */
+/** A vector environment, with the requests that clients can send to it: one message for all members. */
 
 import { create, toBinary } from "@bufbuild/protobuf";
 import {
@@ -157,7 +157,7 @@ export class HostedVector implements Hosted {
 
 const MASK = "reset_mask";
 
-/** Takes the mask, which says who is reset, out of the options. */
+/** Removes the mask of members to reset from the options. */
 function withoutMask(options: Mapping | undefined) {
   if (options === undefined) return { common: undefined, mask: undefined };
   const { [MASK]: mask, ...common } = options as Record<string, Value>;

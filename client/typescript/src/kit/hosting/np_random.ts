@@ -25,7 +25,7 @@ export class NpRandom {
     this.#seed = seed;
   }
 
-  /** Makes sure that the generator has a seed that can be told. */
+  /** Ensures that the generator has a known seed. */
   create(): void {
     if (this.#seed === undefined) this.#seed = this.generator.seed;
   }
@@ -46,7 +46,7 @@ export class NpRandom {
     );
   }
 
-  /** The state, while there is one. */
+  /** The state, if there is one. */
   mirror(): RandomMirror {
     if (this.#seed === undefined) return create(RandomMirrorSchema);
     const { state, inc, hasUint32, uinteger } = this.generator.bits.state;

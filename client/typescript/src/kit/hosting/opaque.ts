@@ -1,4 +1,4 @@
-/** What an info holds that has no wire form: it travels as what it is called and how it prints, and breaks no step. */
+/** Values of an info without a wire form are sent as their class and text, so that they do not break a step. */
 
 import { encodeValue } from "../../values/encoding.js";
 import { entriesOf, isMapping, mappingOf } from "../../values/mappings.js";

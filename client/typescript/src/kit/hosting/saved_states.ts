@@ -1,4 +1,4 @@
-/** The states that one session keeps. They never leave the server: a client has their numbers. */
+/** The saved states of one session. They never leave the server: a client only has their numbers. */
 
 import { deserialize, serialize } from "node:v8";
 import { Fault } from "../faults.js";
@@ -11,7 +11,7 @@ export class SavedStates<State> {
   #last = 0;
   #bytes = 0;
 
-  /** Keeps a copy of a state and returns its number; the oldest go when there are too many. */
+  /** Saves a copy of a state and returns its number; deletes the oldest states if there are too many. */
   save(state: State): number {
     const copy = serialize(state);
     this.#kept.set(++this.#last, copy);

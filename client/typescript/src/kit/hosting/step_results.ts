@@ -1,11 +1,11 @@
-/** What a step returns, in the fields of its answer. */
+/** Converts the results of a step to the fields of its answer. */
 
 import { NdArray, Scalar } from "../../values/ndarray.js";
 import { Float, type Value } from "../../values/types.js";
 import type { StepParts } from "../../wire/steps.js";
 import type { Transition } from "../environment.js";
 
-/** Numbers and booleans have fields of their own; what else the environment returned is sent beside them as it is. */
+/** Numbers and booleans have separate fields; values of other types are sent in addition, unchanged. */
 export function stepParts(transition: Transition, random: Uint8Array | undefined): StepParts {
   const { observation, reward, terminated = false, truncated = false, info = {}, warnings = [] } = transition;
   const parts: StepParts = {

@@ -31,7 +31,7 @@ export interface VectorReset {
   readonly seeds: readonly (bigint | undefined)[];
   /** Of each member. */
   readonly options: readonly (Mapping | undefined)[];
-  /** Who is reset; undefined for all. */
+  /** The members to reset; undefined for all. */
   readonly mask: TypedArray | undefined;
 }
 
@@ -43,7 +43,7 @@ export interface VectorTransition {
   readonly infos: Mapping;
 }
 
-/** One member, its generator, and where it stands. */
+/** One member, its generator, and its state. */
 class Member {
   readonly random = new NpRandom();
   readonly attributes: Attributes;

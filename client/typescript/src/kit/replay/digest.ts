@@ -1,4 +1,4 @@
-/** The digest of the answers to a recording, by which a client sees that this environment goes the way of the lost one. */
+/** The digest of the answers to a recording, by which a client checks that this environment equals the lost one. */
 
 import { fromBinary, isMessage, toBinary } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
@@ -16,7 +16,7 @@ import { type Answer, wrap } from "../../wire/envelope.js";
 const DIGEST_BYTES = 16;
 const CHECKPOINT = 64;
 const LARGE = 4096;
-/** Wrappers tell there how long an episode took. */
+/** Entry in which wrappers report the duration of an episode. */
 const TIMED = "episode";
 const NOTHING = new Uint8Array(0);
 
@@ -27,7 +27,7 @@ export class RollingDigest {
   readonly checkpoints: Uint8Array[] = [];
   readonly #hash = blake2b.create({ dkLen: DIGEST_BYTES });
 
-  /** Takes the answer to the next request; none for one that nobody saw. */
+  /** Adds the answer to the next request; none for an unseen answer. */
   add(answer: Answer | undefined): void {
     if (answer !== undefined) this.#update(digested(answer));
     if (++this.count % CHECKPOINT === 0) this.checkpoints.push(this.value());
@@ -55,7 +55,7 @@ function digested({ kind, body }: Answer): Uint8Array[] {
   return [toBinary(InteractResponseSchema, response), ...elements];
 }
 
-/** Leaves out what two runs of the same environment need not have in common. */
+/** Removes values that may differ between two runs of the same environment. */
 function leaveOut({ response }: InteractResponse): void {
   if (response.value !== undefined && "warnings" in response.value) response.value.warnings = [];
   if (response.case === "reset" || response.case === "step") leaveOutTimesAndSeed(response.value);
@@ -66,7 +66,7 @@ function leaveOutTimesAndSeed({ info, random }: ResetResponse | StepResponse): v
   if (info !== undefined) info.entries = info.entries.filter(({ key }) => key.value !== TIMED);
 }
 
-/** Takes out the elements of large tensors, and what opaque values print. */
+/** Extracts the elements of large tensors, and removes the text of opaque values. */
 function neutralise(reflected: ReflectMessage, elements: Uint8Array[]): void {
   const { message } = reflected;
   if (isMessage(message, OpaqueSchema)) message.text = "";

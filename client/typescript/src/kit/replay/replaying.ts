@@ -1,4 +1,4 @@
-/** Serves a recording: the requests of a session that was lost, whose client wants to go on here. */
+/** Serves a recording: the requests of a lost session, whose client continues here. */
 
 import { create, toBinary } from "@bufbuild/protobuf";
 import {
@@ -33,7 +33,7 @@ export class Replaying {
   #digest = new RollingDigest();
   #starts: MemberStarts = new Map();
 
-  /** @param serve Serves a request as if it came by itself; an error is an answer. */
+  /** @param serve Serves a request as if it were sent separately; an error is an answer. */
   constructor(
     readonly hosted: Hosted,
     readonly serve: (request: Request) => Answer | Promise<Answer>,
