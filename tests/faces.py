@@ -1,4 +1,4 @@
-"""The ways to an environment that must not differ: local, and remote over each transport, in both families."""
+"""The kinds of environment that must behave equally: local, and remote over each transport, in both libraries."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _remote(transport: str) -> Face:
 
 
 def _secured(transport: str) -> Face:
-    """Drives a server of its own: one that asks for a client certificate and a token."""
+    """Drives a separate server that requires a client certificate and a token."""
 
     def make(_: str, env_id: str, **kwargs: Any) -> Any:
         settings: dict[str, Any] = {"transport": transport, "credentials": strict().credentials}

@@ -44,7 +44,7 @@ class RefusedError(Exception):
 
 
 def reason_of(status: status_pb2.ErrorStatus) -> str:
-    """Returns the reason in a status; empty when there is none."""
+    """Returns the reason in a status; empty if it has none."""
     for detail in status.details:
         if detail.type_url == _INFO:
             return status_pb2.ErrorInfo.FromString(detail.value).reason
@@ -156,7 +156,7 @@ class Attacker:
         return cast("pb.GetServerInfoResponse", answer)
 
     def healthy(self, seconds: float = SECONDS, flood: bytes = b"") -> bool:
-        """Returns whether the server answers a health check, whatever is sent with it."""
+        """Returns whether the server answers a health check that carries the given message."""
         call: Any = self._channel.unary_unary(_HEALTH)
         try:
             raw = call(flood, timeout=seconds, wait_for_ready=True)

@@ -1,4 +1,4 @@
-"""Endurance: thousands of sessions one after another, and steps for minutes; what the server uses stays as it was.
+"""Endurance test: thousands of sessions one after another, and steps for minutes, without growing resource use.
 
 python -m tests.adversary.endurance --makes 5000 --seconds 150
 python -m tests.adversary.endurance --makes 5000 --seconds 150 --packed
@@ -43,7 +43,7 @@ def use(target: Target) -> str:
 
 
 def make_and_close(target: Target, attacker: Attacker, times: int) -> None:
-    """Makes an environment, resets it over its direct channel and closes it, so many times."""
+    """Repeatedly makes an environment, resets it over its direct channel and closes it."""
     for count in range(times):
         if count % max(times // 5, 1) == 0:
             print(f"{count:7} sessions: {use(target)}", flush=True)

@@ -35,7 +35,7 @@ def leave_trace(name: str, content: Any) -> None:
 
 
 class Hostile(gym.Env[Any, Any]):
-    """What they have in common: an action does something, and the observation says who it is."""
+    """Base class: an action does something, and the observation identifies the environment."""
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 30}
     observation_space = action_space = gym.spaces.Discrete(2**31)
@@ -55,7 +55,7 @@ class Hostile(gym.Env[Any, Any]):
         return self.name, 0.0, False, False, {"did": self.act(action)}
 
     def act(self, action: Any) -> Any:
-        """Does what an action says, and returns what may be told of it."""
+        """Performs an action, and returns a result for the client."""
 
 
 class Sleeper(Hostile):
@@ -84,7 +84,7 @@ class Flooder(Hostile):
 
 
 class Warner(Hostile):
-    """Warns of its client's affairs, and fails before the warning is told."""
+    """Warns about its client's data, and fails before the warning is sent."""
 
     def act(self, action: int) -> None:
         warnings.warn(f"the client played {action}", stacklevel=1)
@@ -149,7 +149,7 @@ def _sockets() -> Iterator[int]:
 
 
 class Escaper(Hostile):
-    """Starts processes that want to outlive it, or makes its own hard to end; then hangs, if it is told to."""
+    """Starts processes that try to outlive it, or makes its own hard to end; then hangs, if the action says so."""
 
     def act(self, action: str) -> None:
         way, _, then = action.partition(" and ")
@@ -198,7 +198,7 @@ class Escaper(Hostile):
                 os._exit(0)
 
     def _leave_its_control_group(self) -> None:
-        """Goes on in a group around its own, if it can; what it starts goes with it."""
+        """Moves to the parent control group, if it can, together with its children."""
         own = own_group() or Path()
         for group in own.parents[:3]:
             with contextlib.suppress(OSError):
@@ -233,7 +233,7 @@ class Insider(Hostile):
 
 
 class Keeper(Hostile):
-    """Keeps states of 64 MiB, which take memory only when somebody copies them."""
+    """Keeps states of 64 MiB, which take memory only when they are copied."""
 
     size = 2**26
 
@@ -259,7 +259,7 @@ class Hoarder(gym.Wrapper[Any, Any, Any, Any]):
 
 
 class Forbidden(Hostile):
-    """Nobody serves it."""
+    """Not served by any test."""
 
     name = 666
 

@@ -1,4 +1,4 @@
-"""HTTP/2 as a stranger may speak it: frames by hand, in any order, as RFC 9113 and 7541 describe them."""
+"""HTTP/2 frames written by hand, in any order, as an attacker may send them; RFC 9113 and 7541 describe them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server uses of the machine, seen from outside: memory, descriptors, processes, slots."""
+"""The resources of a server, observed from outside: memory, descriptors, processes, slots."""
 
 from __future__ import annotations
 

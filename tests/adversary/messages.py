@@ -1,4 +1,4 @@
-"""The requests of an attack. What a request of a session looks like is said here and nowhere else."""
+"""The requests of an attack. Only this module knows the format of a session's requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Session:
 
     @property
     def owner(self) -> pb.SessionHeader:
-        """Whose requests they are."""
+        """The session of the requests."""
         return pb.SessionHeader(session_id=self.made.session_id, secret=self.made.secret)
 
     def body(self, kind: str, sequence: int, **fields: Any) -> Any:

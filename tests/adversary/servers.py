@@ -1,4 +1,4 @@
-"""Servers to attack. Each is a real process, found by a mark that all its processes carry."""
+"""Servers to attack. Each is a real process; an environment variable marks all its processes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Target:
         address: HOST:PORT.
         pid: Of the front.
         directory: Where its environments leave traces; the mark of its processes.
-        token: Of somebody who may look at the server; None where nobody needs one.
+        token: A token for observing the server; None if no token is needed.
         ca: The authority of its certificate; None without TLS.
     """
 
@@ -74,14 +74,14 @@ def attacked(
     ca: bytes | None = None,
     **settings: Any,
 ) -> Iterator[Target]:
-    """Runs a server of malicious environments, whose front gives back in the end what attacks took.
+    """Runs a server of malicious environments, and checks at the end that its front released its resources.
 
-    Whatever is left of it then is killed.
+    Remaining processes are then killed.
 
     Args:
         environments: Their ids.
         variables: Further environment variables of the server.
-        tokens: Who is let in, the visitor "auditor" among them; None for everybody.
+        tokens: The accepted tokens, including the visitor "auditor"; None to accept all clients.
         ca: The authority of the server's certificate; None without TLS.
         settings: Of the server.
     """

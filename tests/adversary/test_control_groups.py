@@ -1,4 +1,4 @@
-"""Code that fights for it does not outlive its session where each session has a control group of its own."""
+"""Code that evades being killed does not outlive its session if each session has its own control group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many connections of strangers: before it is known who comes, each costs at most 1 MiB and 1 s of the front."""
+"""Many unauthenticated connections: each costs at most 1 MiB of memory and 1 s of the front's processor time."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def public(tokens: Tokens) -> Iterator[Target]:
 
 
 def knock(address: str, said: Iterable[bytes], stack: ExitStack) -> None:
-    """Connects and sends, as long as somebody listens; the connection stays open."""
+    """Connects and sends as long as the peer reads; the connection stays open."""
     host, _, port = address.rpartition(":")
     connection = stack.enter_context(socket.create_connection((host, int(port)), timeout=10.0))
     with contextlib.suppress(ConnectionError):
@@ -93,7 +93,7 @@ def knock(address: str, said: Iterable[bytes], stack: ExitStack) -> None:
 
 
 def is_served(target: Target) -> bool:
-    """Returns whether somebody with a token gets an answer."""
+    """Returns whether a client with a token gets an answer."""
     try:
         with target.attacker(token=target.token) as visitor:
             return visitor.info().active_sessions == 0

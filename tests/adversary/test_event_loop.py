@@ -1,4 +1,4 @@
-"""What a session's death leaves in the event loop of the front harms no later session, with any event loop."""
+"""The death of a session leaves nothing in the front's event loop that affects later sessions, with any event loop."""
 
 from __future__ import annotations
 

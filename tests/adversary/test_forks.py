@@ -1,4 +1,4 @@
-"""Copies of copies are as good as the first, however many there were before."""
+"""Copies of copies work like the first one, after any number of generations."""
 
 from __future__ import annotations
 

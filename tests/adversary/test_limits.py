@@ -1,4 +1,4 @@
-"""Limits that the pages promise, asked for by somebody who does not keep them."""
+"""Documented limits, tested by a client that ignores them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A client that is let in does not get past the operator's lists by hiding a Make behind something else."""
+"""An authenticated client cannot bypass the operator's lists by hiding a Make in another request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One Make, however large and odd, stops the front for nobody."""
+"""A large or malformed Make does not stall the front for other clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An environment that spoils the memory which its process shares with the front harms itself at most."""
+"""An environment that corrupts the memory that its process shares with the front harms at most itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Environments reach the port of their own server, and are no operators there."""
+"""Environments can reach the port of their own server, but have no rights of an operator there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions that share a process: what one client does costs the others neither slots nor lives."""
+"""Sessions that share a process: one client's actions cost the others neither slots nor sessions."""
 
 from __future__ import annotations
 

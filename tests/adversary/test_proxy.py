@@ -1,4 +1,4 @@
-"""The proxy of docker/haproxy.cfg lets headers through to a server that are whole and short; clients notice nothing."""
+"""The proxy of docker/haproxy.cfg passes only complete and short headers to a server; clients are not affected."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def tell(connection: socket.socket, said: Iterable[bytes]) -> None:
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Returns whether the proxy ends a connection within the socket's timeout, whatever it says before."""
+    """Returns whether the proxy ends a connection within the socket's timeout, regardless of earlier data."""
     with contextlib.suppress(OSError):
         try:
             while connection.recv(2**16):

@@ -1,4 +1,4 @@
-"""Who is refused on the direct port is told why, even while it is still sending; and so is who names no session."""
+"""A refused client of the direct port gets the error, even while it is still sending, or if it names no session."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def connected(target: Target, unix: bool) -> socket.socket:
 
 
 def answer(connection: socket.socket) -> str:
-    """Returns the reason of the refusal, behind which nothing comes."""
+    """Returns the reason of the refusal, and checks that no data follows."""
     said = b""
     while more := connection.recv(65536):
         said += more

@@ -1,4 +1,4 @@
-"""An environment that speaks for its process tells the front nothing that the front believes."""
+"""The front does not trust messages that an environment sends in the name of its process."""
 
 from __future__ import annotations
 

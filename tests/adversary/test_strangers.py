@@ -1,4 +1,4 @@
-"""Somebody without a token costs the server next to nothing."""
+"""A peer without a token costs the server almost nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The token file may be written in any way that editors write; what it takes away is gone everywhere."""
+"""The token file may be written in any way that editors use; removed tokens lose all access."""
 
 from __future__ import annotations
 

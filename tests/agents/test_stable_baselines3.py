@@ -1,4 +1,4 @@
-"""Agents of stable-baselines3 cannot tell a proxy from a local environment: they end with identical weights.
+"""Agents of stable-baselines3 end with identical weights on a proxy and on a local environment.
 
 `make test-agents` installs what this needs; elsewhere it is skipped.
 """

@@ -1,4 +1,4 @@
-"""stable-baselines3 cannot tell `RemoteVecEnv` from a `DummyVecEnv` of local environments.
+"""For stable-baselines3, `RemoteVecEnv` behaves like a `DummyVecEnv` of local environments.
 
 `make test-agents` installs what this needs; elsewhere it is skipped.
 """

@@ -1,4 +1,4 @@
-"""Environments of an event loop: what they answer is what a blocking client sees, whatever is cancelled or breaks."""
+"""asyncio environments: results equal those of a blocking client, also after cancellations and lost connections."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_many_environments_in_one_loop(fragile: Server) -> None:
 
 @TRANSPORT
 def test_a_cancelled_call_leaves_the_session_usable(fragile: Server, transport: str) -> None:
-    """Cancelled at whatever point of a step: each step is taken once, and no answer is another's."""
+    """Cancelled at any point of a step: each step is taken once, and no answer is assigned to another request."""
 
     async def main() -> None:
         async with aio.RemoteEnv(fragile.target, FAULTY, transport=transport) as env:
@@ -296,7 +296,7 @@ def test_a_call_of_a_vector_during_another_one_is_an_error(fragile: Server) -> N
 
 
 def test_an_environment_goes_on_in_another_loop(fragile: Server) -> None:
-    """In a second `asyncio.run`; but not in a loop that runs beside its own."""
+    """In a second `asyncio.run`, but not in a loop that runs at the same time as its own."""
     for transport in ("direct", "stream"):
         env = aio.RemoteEnv(fragile.target, FAULTY, transport=transport)
         go(env.reset(seed=1))

@@ -12,7 +12,7 @@ from websockets.sync.client import ClientConnection, connect
 
 
 def free_port() -> int:
-    """Returns a port that nobody listens on."""
+    """Returns a port on which nothing listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port: int = listener.getsockname()[1]
         return port

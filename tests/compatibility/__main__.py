@@ -1,4 +1,4 @@
-"""`python -m tests.compatibility` freezes today's bytes as those of the previous version; done at a release."""
+"""`python -m tests.compatibility` freezes the current bytes as those of the previous version; run it at a release."""
 
 from __future__ import annotations
 

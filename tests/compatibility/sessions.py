@@ -1,4 +1,4 @@
-"""What clients do in the sessions that are frozen at a release; each function returns what its client saw."""
+"""The sessions that are frozen at a release; each function returns the results of its client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Today's code and the previous version understand each other: its bytes are read, and those it sent are answered."""
+"""The current code is compatible with the previous version: it reads its bytes, and answers its requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Environments that cannot be made: they want a key or a package, or have a space that is too large."""
+"""Environments that cannot be made: they need a key or a package, or have a space that is too large."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the suite runs behind and over: a server that asks for nothing or for everything, and each default transport."""
+"""The servers and transports of the suite: a server with no or all access checks, and each default transport."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def guard(request: pytest.FixtureRequest) -> Guard:
 
 @pytest.fixture
 def entered(guard: Guard, monkeypatch: pytest.MonkeyPatch) -> Guard:
-    """The guard, which lets in whatever the test makes."""
+    """The guard, which admits every client of the test."""
     guard.enter(monkeypatch)
     return guard
 
@@ -29,7 +29,7 @@ def entered(guard: Guard, monkeypatch: pytest.MonkeyPatch) -> Guard:
 def transport(
     request: pytest.FixtureRequest, entered: Guard, monkeypatch: pytest.MonkeyPatch
 ) -> str:
-    """The way that proxies take which are not told which to take."""
+    """The transport of proxies without an explicit one."""
     assert entered
     name: str = request.param
     monkeypatch.setattr("envwire.client._transports.by_name.DEFAULT", name)
@@ -38,7 +38,7 @@ def transport(
 
 @pytest.fixture
 def server(guard: Guard, server: Server) -> Server:
-    """A server of everything that the tests drive, behind the guard."""
+    """A server of all environments of the tests, behind the guard."""
     return secured() if guard.strict else server
 
 

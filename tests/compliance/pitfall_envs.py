@@ -1,4 +1,4 @@
-"""Gymnasium environments and wrappers, each with one habit that is hard to carry over a wire."""
+"""Gymnasium environments and wrappers, each with one behaviour that is difficult for a remote implementation."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Color(enum.Enum):
 
 
 class Talkative(gymnasium.Env[Any, Any]):
-    """Puts into its infos what has no wire form, warns at every turn, and goes on after the end."""
+    """Has values without a wire form in its infos, warns in every call, and continues after the end of an episode."""
 
     def __init__(self) -> None:
         self.observation_space = gymnasium.spaces.Discrete(100)
@@ -103,7 +103,7 @@ class Columns(gymnasium.Env[Any, Any]):
 
 
 class Keywords(gymnasium.Env[Any, Any]):
-    """Takes keyword arguments of any name, `self` as well, and tells them at each reset."""
+    """Takes keyword arguments of any name, `self` included, and returns them at each reset."""
 
     observation_space = action_space = gymnasium.spaces.Discrete(2)
 

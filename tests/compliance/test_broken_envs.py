@@ -1,4 +1,4 @@
-"""Environments that cannot be made: errors say where it happened, and what to install where."""
+"""Environments that cannot be made: errors say where the failure occurred, and what to install on which side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chunk of actions does what as many steps do, over every way to an environment."""
+"""A chunk of actions is equal to the same number of steps, over every transport."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line, as a person uses it: real processes, real output."""
+"""The command line, as users run it: real processes, real output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Env API, the same test for every way to an environment: local, and remote over each transport and face."""
+"""The Env API: the same tests for local environments, and remote ones over each transport and with each class."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 @pytest.fixture(scope="module")
 def guard() -> Guard:
-    """Faces that need one bring it, and a server behind it."""
+    """The transport, and its server, of faces that need one."""
     return OPEN
 
 

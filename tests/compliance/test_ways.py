@@ -1,4 +1,4 @@
-"""The suite goes where it says that it goes: past the guard, and over the transport that it names."""
+"""The suite really uses the guard and the transport that it names."""
 
 from __future__ import annotations
 

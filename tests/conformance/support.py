@@ -1,6 +1,6 @@
 """`make support` checks each library that is built here, and writes docs/support.md.
 
-The figures are kept in support.json, so that one library can be measured anew: name it behind `python -m
+The figures are stored in support.json, so that a single library can be measured again: append its name to `python -m
 tests.conformance.support`.
 """
 
@@ -75,7 +75,7 @@ def totals(kind: str) -> Counter[str]:
 
 
 def counted(results: Iterable[Result]) -> Row:
-    """Counts what passed of each profile; those that are not offered are left out."""
+    """Counts the passed checks of each profile; profiles that are not offered are left out."""
     passed, made = Counter[str](), Counter[str]()
     for result in results:
         made[result.check.profile] += 1

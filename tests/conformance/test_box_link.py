@@ -1,4 +1,4 @@
-"""The suite's own client of a mailbox, which has to be right where a server is wrong."""
+"""The suite's own client of a mailbox, which has to be correct when a server is not."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def shared(size: int = 2 * SIZE, seals: int = 0) -> int:
 
 
 class Peer:
-    """A server of one channel, whose steps a test takes one by one."""
+    """A server of one channel, which a test drives step by step."""
 
     def __init__(self, seconds: float) -> None:
         self._listener = socket.socket(socket.AF_UNIX)
@@ -162,7 +162,7 @@ def test_what_is_no_frame_of_a_box_is_a_failure(
 
 @contextlib.contextmanager
 def answering(peer: Peer, looks_after: int) -> Iterator[None]:
-    """Answers on the socket, and looks into the box behind so many answers."""
+    """Answers on the socket, and inspects the box after a number of answers."""
 
     def serve() -> None:
         for number in range(10**6):

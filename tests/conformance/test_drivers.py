@@ -1,4 +1,4 @@
-"""What a driver sends is bounded: one that prints without end, or nonsense, fails in one line."""
+"""The output of a driver is bounded: a driver that prints endlessly, or invalid lines, fails with one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The suite bounds what it takes in of a server, and the check that met a larger answer says so."""
+"""The suite bounds the size of a server's answers, and a check that gets a larger one says so."""
 
 from __future__ import annotations
 

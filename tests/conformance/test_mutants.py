@@ -1,4 +1,4 @@
-"""A server with a seeded defect fails in the checks about it; an honest one behind the same proxy passes them."""
+"""A server with a seeded defect fails the checks about it; a correct one behind the same proxy passes them."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_a_unix_socket_with_tls_is_found(checked: Server) -> None:
 
 
 class Unnoticed(Behaviour):
-    """Tells nothing when it is stopped."""
+    """Sends no notice when it is stopped."""
 
     def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         response = upstream.forward(request)

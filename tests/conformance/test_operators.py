@@ -1,4 +1,4 @@
-"""The Python server does what its operator decided, and one whose operator decided otherwise is found."""
+"""The Python server enforces its operator's settings, and the checks detect a server with other settings."""
 
 from __future__ import annotations
 

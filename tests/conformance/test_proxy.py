@@ -1,4 +1,4 @@
-"""A proxy stops without a word, whatever its connections are doing."""
+"""A proxy stops without output, in any state of its connections."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from envwire.v1 import environment_pb2 as pb
 
 
 class Late(Behaviour):
-    """Forwards a request once it is told to."""
+    """Forwards a request on command."""
 
     def __init__(self) -> None:
         self.arrived, self.told = threading.Event(), threading.Event()

@@ -151,7 +151,7 @@ def test_a_large_message_is_not_kept_for_the_report() -> None:
 
 
 class _Unreadable(grpc.GenericRpcHandler):
-    """Answers each unary call with bytes, whatever was asked."""
+    """Answers each unary call with the given bytes."""
 
     def __init__(self, answer: bytes) -> None:
         self._answer = answer

@@ -1,4 +1,4 @@
-"""docs/support.md says what the suites found, of as many checks as there are today."""
+"""docs/support.md has the results of the suites, with the current number of checks."""
 
 from __future__ import annotations
 

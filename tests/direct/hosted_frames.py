@@ -1,4 +1,4 @@
-"""An environment whose observations are large, drawn from its generator, and kept in one buffer for all steps."""
+"""An environment with large observations, drawn from its generator, in one buffer for all steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A relay between client and server that cuts connections where a test says."""
+"""A relay between client and server that cuts connections at the byte that a test sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A client written from docs/protocol.md alone: sockets, struct and the contract's messages."""
+"""A client that uses only docs/protocol.md: sockets, struct and the contract's messages."""
 
 from __future__ import annotations
 

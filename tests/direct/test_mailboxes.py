@@ -1,4 +1,4 @@
-"""Mailboxes of real servers: the same bits, nothing lost when either end dies, and nothing left behind."""
+"""Mailboxes of real servers: equal results, no loss if either end dies, and no leftovers."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def opened(pid: int) -> int:
 
 
 def test_steps_go_through_the_mailbox(direct: Server, put: list[int]) -> None:
-    """At least some of many: on a busy machine the waits are long, and nobody spins."""
+    """At least some of many: on a busy machine the waits are long, and no side polls."""
     with RemoteEnv(direct.target, FRAMES) as env, gym.make(FRAMES) as local:
         expected = play(local, 200)
 

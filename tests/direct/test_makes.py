@@ -1,4 +1,4 @@
-"""Make on the direct port: a client needs no gRPC, and is held to what it would be held to over it."""
+"""Make on the direct port: a client needs no gRPC, and has the same limits as over gRPC."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def port() -> Iterator[int]:
 
 @pytest.fixture
 def target(port: int, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name, behind which another server is first each time that somebody asks, as DNS does it."""
+    """A name whose addresses rotate with each lookup, as in DNS."""
     turns = itertools.count()
     ask = socket.getaddrinfo
 

@@ -1,4 +1,4 @@
-"""Many sessions in one process: what ends one of them ends no other, unless the process dies."""
+"""Many sessions in one process: the end of one session ends no other, unless the process dies."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def packed() -> Iterator[Server]:
 
 @pytest.fixture
 def make(packed: Server) -> Iterator[Any]:
-    """Makes environments that share a process, and closes those that are left in the end."""
+    """Makes environments that share a process, and closes the remaining ones at the end."""
     assert eventually(lambda: active(packed.target) == 0)
     made: list[RemoteEnv] = []
 

@@ -1,4 +1,4 @@
-"""Large frames over gRPC, from real servers: the same bits, in order, whatever process holds the session."""
+"""Large frames over gRPC, from real servers: equal results, in order, for sessions in any process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections break: the episode goes on as if nothing had happened, with no step lost and none taken twice."""
+"""After connections break, the episode continues, and no step is lost or taken twice."""
 
 from __future__ import annotations
 

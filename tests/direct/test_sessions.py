@@ -1,4 +1,4 @@
-"""Sessions on direct channels: leases, deadlines, deaths and closes are what they are on any other carrier."""
+"""Sessions on direct channels: leases, deadlines, deaths and closes work as on any other transport."""
 
 from __future__ import annotations
 

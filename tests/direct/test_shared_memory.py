@@ -1,4 +1,4 @@
-"""Large frames in shared memory, from real servers: the same bits, never overwritten, and nothing left behind."""
+"""Large frames in shared memory, from real servers: equal results, never overwritten, and no leftovers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Direct channels with TLS, which the front ends: frames of any size, and cuts of what is beneath."""
+"""Direct channels with TLS, which the front terminates: frames of any size, and cuts of the TCP connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Test vectors of the direct channel, as the code sends them. `python -m tests.direct.vectors` writes the file anew."""
+"""Test vectors of the direct channel, as the code sends them. `python -m tests.direct.vectors` writes the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An environment whose spaces are all that dm_env has specs for, registered on import."""
+"""An environment with all spaces for which dm_env has specs, registered on import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A PPO learner in numpy: small enough to read, and exact enough that one wrong observation changes its weights."""
+"""A small PPO learner in numpy; a single wrong observation changes its weights."""
 
 from __future__ import annotations
 

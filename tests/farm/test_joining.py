@@ -1,4 +1,4 @@
-"""Who may join a farm: with tokens, servers that show one with scope join."""
+"""Joining a farm: with tokens, only servers that show one of scope join may do so."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def register(
     address: str = "127.0.0.1:1",
     incarnation: str = "f",
 ) -> farm_pb2.RegisterResponse:
-    """Registers a server that is none, with room and with everything that clients of these tests ask for."""
+    """Registers a fake server with free slots and all environments of these tests."""
     spec = specs_pb2.EnvSpec(id=ENV)
     hello = farm_pb2.ServerHello(
         server_id=server_id,

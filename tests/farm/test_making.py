@@ -1,4 +1,4 @@
-"""Environments are made through a gateway: spread over its servers, stepped there, relayed for clients that stay."""
+"""Environments made through a gateway: spread over its servers, stepped there, or relayed for other clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers of a farm that fall silent: behind one address, the gateway says whether a session there is lost."""
+"""Servers of a farm that fall silent: the gateway decides whether a session there is lost."""
 
 from __future__ import annotations
 

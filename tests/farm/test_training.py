@@ -1,4 +1,4 @@
-"""PPO over a farm whose servers and gateway are lost in turn ends with the weights of an undisturbed run."""
+"""PPO over a farm that loses its servers and its gateway in turn ends with the weights of an undisturbed run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that the gateway cannot dial: they call it, and it reaches them over their calls."""
+"""Servers to which the gateway cannot connect: they call the gateway, which reaches them over these calls."""
 
 from __future__ import annotations
 
@@ -251,10 +251,10 @@ def test_a_server_that_drains_finishes_its_sessions() -> None:
 
 
 class FakeServer:
-    """A registration of a server that is none, and the calls that are its tunnel.
+    """A registration of a fake server, and the calls of its tunnel.
 
     Args:
-        gateway: Where it registers.
+        gateway: The gateway with which it registers.
         token: What it shows.
     """
 

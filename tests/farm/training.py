@@ -1,4 +1,4 @@
-"""PPO over a vector environment whose farm is disturbed: which event cost how long a pause."""
+"""PPO over a vector environment on a disturbed farm; measures the pause after each event."""
 
 from __future__ import annotations
 

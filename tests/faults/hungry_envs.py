@@ -1,4 +1,4 @@
-"""An environment that counts its steps, and takes what there is when it is told to."""
+"""An environment that counts its steps, and exhausts resources on command."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Appetite(enum.IntEnum):
 
 
 class Hungry(gym.Env[np.ndarray, int]):
-    """Observations are `size` times the number of steps, rewards the actions; infos tell process and steps.
+    """Observations are `size` times the number of steps, rewards are the actions; infos have process and steps.
 
     `path` is the file that Appetite.DISK fills.
     """

@@ -1,4 +1,4 @@
-"""An environment that starts what simulators start, and loses hold of it. Registered on import."""
+"""An environment that starts processes like a simulator, and loses control of them. Registered on import."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NEST = f"import subprocess, time; subprocess.Popen({_SLEEP!r}, start_new_sessio
 
 
 class Way(enum.IntEnum):
-    """What a reset leaves behind."""
+    """The kinds of processes that a reset leaves behind."""
 
     CHILD = 0
     OWN_SESSION = 1

@@ -1,4 +1,4 @@
-"""A network of two machines: this one, and a namespace of its own, on a wire whose packets a program carries.
+"""A network of two machines, this one and a network namespace, connected by a wire that a program controls.
 
 The wire is a pair of TUN devices. What comes out of one goes into the other: late, twice, in another order, or not at
 all. So loss and disorder are seen by the kernels' own TCP, on a machine whose kernel need not know how to make them.
@@ -118,7 +118,7 @@ class Network:
         return result  # type: ignore[no-any-return]
 
     def _reside(self) -> None:
-        """Lives in the other machine: a namespace belongs to a thread, and to what it starts."""
+        """Runs in the other machine: a namespace belongs to a thread, and to the processes that it starts."""
         if ctypes.CDLL(None, use_errno=True).unshare(_CLONE_NEWNET):
             raise OSError(ctypes.get_errno(), "no network namespace")
         _ip("link", "set", "lo", "up")
@@ -126,7 +126,7 @@ class Network:
             order()
 
     def cut(self) -> None:
-        """Lets nothing through, and tells nobody."""
+        """Drops all packets silently."""
         self.weather = Weather(loss=1.0)
 
     def mend(self) -> None:

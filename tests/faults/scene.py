@@ -1,4 +1,4 @@
-"""What the fault tests share: servers of the hungry environment, and what can be seen of processes from outside."""
+"""Helpers of the fault tests: servers of the hungry environment, and observation of processes from outside."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def active(target: str, **settings: Any) -> int:
 
 
 def alive(pid: int) -> bool:
-    """Returns whether a process runs; one that only waits to be reaped does not."""
+    """Returns whether a process runs; a zombie does not."""
     return _status(pid)[0] not in "ZX"
 
 
@@ -87,7 +87,7 @@ def open_files(pid: int) -> int:
 
 
 def files_named(pid: int, name: str) -> int:
-    """Returns how many files a process has open whose names contain `name`."""
+    """Returns the number of a process's open files whose names contain `name`."""
     names: list[str] = []
     for file in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):  # closed meanwhile

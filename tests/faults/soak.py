@@ -1,4 +1,4 @@
-"""A soak: thousands of random kills and cuts under clients that count, each beside a model that must agree.
+"""A soak test: thousands of random kills and cuts under clients that count steps, each compared with a model.
 
     python -m tests.faults.soak --faults 10000 --clients 8 --transport direct-tcp
     python -m tests.faults.soak --faults 1000 --transport stream --tls
@@ -6,8 +6,8 @@
     python -m tests.faults.soak --faults 1000 --packed 4
     python -m tests.faults.soak --faults 1000 --transport direct-unix
 
-Every environment counts its own steps, and its client counts them too. After whatever happens the two must be equal: a
-step that was lost or applied twice would part them for ever. At the end nothing may be left over: no session, no
+Every environment counts its own steps, and its client counts them too. The two must always be equal: a
+step that is lost or applied twice changes one of them. At the end nothing may be left over: no session, no
 process, no open file.
 """
 
@@ -63,7 +63,7 @@ class Left:
 
     @classmethod
     def of(cls, server: Server, guard: Guard) -> Left:
-        """Looks at a server behind a guard, and the processes that it started."""
+        """Observes a server behind a guard, and the processes that it started."""
         family = family_of(server.pid)
         files = [open_files(pid) for pid in (server.pid, forkserver_of(server.pid))]
         sessions = active(server.target, credentials=guard.credentials)
@@ -264,9 +264,9 @@ def run(
 
 
 def _settled(server: Server, guard: Guard, before: Left) -> Left:
-    """Returns what is there once nothing is more than before, or has had the time to go.
+    """Returns the resources once none exceeds `before`, or the time for releasing them is over.
 
-    Each look opens a connection, whose end the next one may be too early to see: `before` may have one file too many.
+    Each check opens a connection, whose end the next check may not see yet, so `before` may have one file too many.
     """
     looks = [before]
 
@@ -302,7 +302,7 @@ def _commit(soak: Soak, faults: int, between: int) -> None:
 
 
 def _let_play(soak: Soak, steps: int) -> None:
-    """Waits until so many steps were taken: faults that come faster than steps would test nothing."""
+    """Waits until a number of steps were taken: faults that are faster than steps would test nothing."""
     until = soak.clients.tally.total(Column.STEPS) + steps
     deadline = time.monotonic() + _PATIENCE
     while soak.clients.tally.total(Column.STEPS) < until and time.monotonic() < deadline:

@@ -44,7 +44,7 @@ def servers() -> Iterator[Servers]:
 
 @pytest.fixture
 def guard(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Guard:
-    """What the servers ask of their clients, who are let in: of most tests nothing."""
+    """The access settings of the servers and the clients' credentials; most tests have none."""
     made = GUARDS[getattr(request, "param", IN_THE_CLEAR)]()
     made.enter(monkeypatch)
     return made

@@ -37,7 +37,7 @@ def _moody(library: Any) -> type[Any]:
     spaces = library.spaces
 
     class Moody(library.Env):  # type: ignore[misc]
-        """Ends at random, and tells something else at every step."""
+        """Ends at random, and has other infos at every step."""
 
         metadata = {"render_modes": ["ansi"], "render_fps": 4}
 
@@ -84,7 +84,7 @@ def _gated(library: Any) -> type[Any]:
     spaces = library.spaces
 
     class Gated(library.Env):  # type: ignore[misc]
-        """Waits, when action 1 says so, for a file to appear; tells its process."""
+        """With action 1, waits for a file to appear; its info has the process id."""
 
         def __init__(self, gate: str = "") -> None:
             self.gate = Path(gate)

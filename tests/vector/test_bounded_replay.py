@@ -25,7 +25,7 @@ KILLS = (700, 701, 730)
 
 @pytest.fixture(scope="module")
 def fragile() -> Iterator[Server]:
-    """A server that nobody else uses."""
+    """A server that no other test uses."""
     with Server(HOSTED, **SETTINGS) as running:
         yield running
 

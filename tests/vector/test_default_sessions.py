@@ -1,4 +1,4 @@
-"""How many sessions a vector environment takes where nobody says: it follows from what a step costs."""
+"""The default number of sessions of a vector environment follows from the cost of a step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session whose process was really killed: an error, or the end of its environments' episodes."""
+"""A session whose process was killed: an error, or the end of its environments' episodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions of a vector environment that are killed and replayed: nobody notices, in whatever way it is driven."""
+"""Killed and replayed sessions of a vector environment are not visible to its user, with any way of driving it."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def kill_some(server: Server, random: np.random.Generator | None = None) -> int:
 
 @pytest.fixture(scope="module")
 def fragile() -> Any:
-    """A server that nobody else uses."""
+    """A server that no other test uses."""
     with Server(HOSTED, **SETTINGS) as running:
         yield running
 

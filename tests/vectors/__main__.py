@@ -1,4 +1,4 @@
-"""`python -m tests.vectors` writes protos/vectors anew."""
+"""`python -m tests.vectors` regenerates protos/vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers whose answers are not what the environment returned."""
+"""Servers whose answers differ from the results of the environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers whose stream or direct channel is not as it should be."""
+"""Servers with a defective stream or direct channel."""
 
 from __future__ import annotations
 

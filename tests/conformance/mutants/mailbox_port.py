@@ -214,7 +214,7 @@ def mailbox_port(target: str, behaviour: Behaviour) -> Iterator[None]:
 
     Args:
         target: HOST:PORT of the server behind.
-        behaviour: Whose sessions name the socket.
+        behaviour: The behaviour whose sessions name the socket.
     """
     if not isinstance(behaviour, Mailboxed):
         yield

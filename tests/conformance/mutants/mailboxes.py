@@ -1,4 +1,4 @@
-"""Servers whose mailbox is not as it should be."""
+"""Servers with a defective mailbox."""
 
 from __future__ import annotations
 

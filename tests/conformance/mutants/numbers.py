@@ -12,7 +12,7 @@ UNARY = "[unary]"
 
 
 class Renumbering(Behaviour):
-    """Sends each request on under the number that the server behind expects.
+    """Forwards each request under the number that the real server expects.
 
     Attributes:
         next: That number, by session.
@@ -35,7 +35,7 @@ class Renumbering(Behaviour):
         return expected
 
     def takes(self, session: str, sequence: int, request: pb.InteractRequest) -> bool:
-        """Tells whether a request is served under a new number."""
+        """Returns whether a request is served under a new number."""
         raise NotImplementedError
 
     def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:

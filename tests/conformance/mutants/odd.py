@@ -1,4 +1,4 @@
-"""Servers whose odd environments are treated as any other."""
+"""Servers that treat the `Odd` environments like any other."""
 
 from __future__ import annotations
 

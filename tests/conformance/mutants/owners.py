@@ -1,4 +1,4 @@
-"""Servers that do not look at whose a request is, for how long, or how often it was made."""
+"""Servers that do not check the owner of a request, its lease, or the number of Makes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class UnknownSessionIsTheLatest(Remembering):
 
 @caught_by("leases.a-lease-runs-out[unary]")
 class LeaseIsIgnored(Behaviour):
-    """Tells the lease that was asked for, and grants the longest."""
+    """Reports the requested lease, and grants the longest one."""
 
     def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         asked = request.make.lease.ToTimedelta() if request.make.HasField("lease") else None
@@ -213,7 +213,7 @@ class WrappersOfMembersAreIgnored(Behaviour):
 
 @caught_by("closing.the-end-of-a-session-is-known-on-every-link[stream]")
 class StreamsKeepSessions(Behaviour):
-    """Goes on with a session on the stream that used it, whatever happened elsewhere."""
+    """Continues a session on the stream that used it, regardless of its state."""
 
     def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         response = upstream.forward(request)

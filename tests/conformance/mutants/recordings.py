@@ -1,4 +1,4 @@
-"""Servers that do not replay what was recorded."""
+"""Servers that replay recordings incorrectly."""
 
 from __future__ import annotations
 

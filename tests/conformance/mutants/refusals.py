@@ -1,4 +1,4 @@
-"""Servers that refuse in a way of their own, or make what nobody asked for."""
+"""Servers that refuse with wrong errors, or make something that was not requested."""
 
 from __future__ import annotations
 

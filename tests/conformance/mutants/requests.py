@@ -1,4 +1,4 @@
-"""Servers that change or take what they are asked."""
+"""Servers that change requests, or accept invalid ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SeedIsIgnored(Behaviour):
     "sequence.a-repeated-reset-is-done-once[unary]",
 )
 class EveryResetIsSeeded(Behaviour):
-    """Seeds a reset that has no seed: the draws begin anew, and a repetition with another seed is another request."""
+    """Seeds a reset that has no seed: the draws start again, and a repetition with another seed is another request."""
 
     def __init__(self) -> None:
         self.seed = 0

@@ -14,7 +14,7 @@ from envwire.wire.frames import Area
 
 
 class Anything(NamedTuple):
-    """A request whose answer is returned as it came."""
+    """A request whose answer is returned unchanged."""
 
     @property
     def kind(self) -> str:

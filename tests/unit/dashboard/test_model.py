@@ -1,4 +1,4 @@
-"""What is known of servers and sessions follows from the rounds that they tell."""
+"""The model of servers and sessions follows from the rounds that servers report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the page tells of one session."""
+"""The page's summary of one session."""
 
 from __future__ import annotations
 

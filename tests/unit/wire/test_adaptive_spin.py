@@ -1,4 +1,4 @@
-"""Looking before sleeping: only after a short wait, only for a moment, and never on the only processor."""
+"""Polling before sleeping: only after a short wait, only for a short time, and never on a single processor."""
 
 from __future__ import annotations
 

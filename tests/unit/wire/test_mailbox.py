@@ -1,4 +1,4 @@
-"""Mailboxes: frames come out as they went in, and no reader sleeps while a frame lies in its box."""
+"""Mailboxes: frames arrive unchanged, and no reader sleeps while a frame is in its box."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from envwire.v1 import environment_pb2 as pb
 
 
 class Gateway:
-    """A gateway that answers once it may, and what it was asked."""
+    """A gateway that answers on command and records its requests."""
 
     def __init__(self) -> None:
         self.dead = False

@@ -1,4 +1,4 @@
-"""What becomes of an environment whose session is lost, policy by policy, in one process."""
+"""The recovery of an environment whose session is lost, for each strategy, in one process."""
 
 from __future__ import annotations
 

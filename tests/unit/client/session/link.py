@@ -1,6 +1,6 @@
-"""A link that joins a client's session and a server's session: no sockets, no processes, no time but the test's.
+"""A link between a client's session and a server's session, without sockets and processes, with the test's clock.
 
-What happens to each message is said by its fate. A message that was held back arrives later, behind others.
+A fate decides what happens to each message. A delayed message arrives later, after others.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class TimeIsUpError(Exception):
 
 
 class Clock:
-    """A clock that only moves when it is told to."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -75,7 +75,7 @@ class Link:
         self.client.receive(pb.InteractResponse(make=made).SerializeToString())
 
     def release(self) -> None:
-        """Lets what was held back arrive; nobody reads the answers."""
+        """Delivers delayed messages; their answers are discarded."""
         held, self._held_back = self._held_back, []
         for request in held:
             self.server.handle(request)

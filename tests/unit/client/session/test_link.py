@@ -1,4 +1,4 @@
-"""Whatever becomes of messages, each step is taken exactly once, in order, though the last one's client gave up.
+"""Each step is taken exactly once, in order, with any loss, delay or duplication of messages.
 
 Every short story of three requests is told, and long ones at random; what was taken is compared with what was answered
 and with what was recorded.

@@ -34,7 +34,7 @@ class Clock:
 
 
 class Line:
-    """A transport whose exchanges end as they are told to.
+    """A transport with configured outcomes of exchanges.
 
     Args:
         clock: Moved by each exchange.

@@ -12,7 +12,7 @@ from envwire.client._transports.loop_waits import LoopDeadline, ReusableFuture
 
 
 class Loop(asyncio.SelectorEventLoop):
-    """A loop whose time moves only as the test says."""
+    """An event loop whose clock the test moves."""
 
     now = 0.0
     timers = 0

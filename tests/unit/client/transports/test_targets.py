@@ -1,4 +1,4 @@
-"""What a target may be, and what one that cannot be dialled is told."""
+"""Valid targets, and the errors for invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients and servers of neighbouring minor versions work together; others are told."""
+"""Clients and servers of neighbouring minor versions work together; others get a warning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The servers that Ray runs, without Ray: one that does not start is none."""
+"""The servers that Ray runs, tested without Ray: a server that does not start does not count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a gateway shows servers of the clients whose requests it relays."""
+"""The credentials of clients that a gateway forwards to servers with relayed requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gateway that runs: who starts a farm waits until its servers are registered."""
+"""A running gateway: starting a farm waits until its servers are registered."""
 
 from __future__ import annotations
 

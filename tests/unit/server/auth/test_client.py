@@ -1,4 +1,4 @@
-"""Whose sessions are whose."""
+"""Ownership of sessions by clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tickets: good for one Make, one run of one server, so many sessions and a minute; who steals one gets no more."""
+"""Tickets are valid for one Make, one run of one server, a number of sessions and a minute, also if stolen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A token file may be edited as it pleases its operator: what is gone for a moment is not gone."""
+"""A token file may be edited in any way: a token that is missing for a moment stays valid."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAYERS = {"alice": [Scope.PLAY], "bob": [Scope.PLAY]}
 
 
 class Clock:
-    """Time that passes when it is told to."""
+    """A clock that the test moves."""
 
     now = 1000.0
 

@@ -1,4 +1,4 @@
-"""The results of an evaluation do not depend on who played the episodes, and each counts once."""
+"""The results of an evaluation do not depend on which shard played an episode, and each episode counts once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator's --import brings in, and what he is told when it is broken."""
+"""The modules of --import, and the errors for broken ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures between a session process and the front: bounded, and checked by who reads them."""
+"""Pictures between a session process and the front: bounded, and checked by the reader."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What environments print reaches the operator, in lines, and only so much of it."""
+"""The output of environments reaches the operator's log, in lines, up to a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process whose client went away while it was made leaves nothing behind."""
+"""A process whose client disconnected while it was made leaves nothing behind."""
 
 from __future__ import annotations
 

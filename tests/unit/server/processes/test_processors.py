@@ -1,4 +1,4 @@
-"""A container's quota counts, where there is one."""
+"""A container's processor quota counts, if there is one."""
 
 from __future__ import annotations
 

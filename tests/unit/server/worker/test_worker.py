@@ -1,4 +1,4 @@
-"""A session process over its sockets, in a thread: what goes wrong on one channel is no other session's trouble."""
+"""A session process over its sockets, in a thread: an error on one channel does not affect other sessions."""
 
 from __future__ import annotations
 

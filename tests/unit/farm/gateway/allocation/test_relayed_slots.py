@@ -1,4 +1,4 @@
-"""A Make takes a slot behind the gateway once, in time, and by the client that it was allocated for."""
+"""A slot behind the gateway is used by one Make, in time, of the client for which it was allocated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registry of a farm, told what time it is: placement, liveness, and a gateway that stood still."""
+"""The registry of a farm with a test clock: placement, liveness, and a gateway that was stalled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a connection to a server fails, as those see it who relay over it."""
+"""Failures of a connection to a server, as relayed calls see them."""
 
 from __future__ import annotations
 

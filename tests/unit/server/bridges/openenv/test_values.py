@@ -1,4 +1,4 @@
-"""Actions are read from JSON by their space; whatever the catalogue of awkward spaces samples, JSON can write."""
+"""Actions are read from JSON by their space; JSON can represent all samples of the catalogue of spaces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where direct channels begin: who says the right thing is handed over, all others are told or dropped in time."""
+"""The start of direct channels: valid hellos are handed over, all others are refused or dropped in time."""
 
 from __future__ import annotations
 

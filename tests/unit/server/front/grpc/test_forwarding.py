@@ -1,4 +1,4 @@
-"""A stranger's connection gets so many bytes through, a client's all; nobody else can reach what is behind."""
+"""The forwarder passes a limited number of bytes of an unauthenticated connection, and all bytes of a client's."""
 
 from __future__ import annotations
 

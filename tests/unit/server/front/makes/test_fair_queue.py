@@ -1,4 +1,4 @@
-"""The queue of those that wait: in order, only so long, and nothing that is given gets lost."""
+"""The queue of waiting Makes: in order, with a timeout, and no slot gets lost."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ ID, OTHER = b"i" * 16, b"o" * 16
 
 
 class Server:
-    """Makes sessions when it is told to, and counts them."""
+    """Makes sessions on command, and counts them."""
 
     def __init__(self, kept_bytes: int = 10_000) -> None:
         self.fresh: set[str] = set()

@@ -1,4 +1,4 @@
-"""Makes that wait for a free session: in order, only so many, only so long; nobody who left keeps a place."""
+"""Makes that wait for a free slot: in order, bounded in number and time; cancelled ones free their place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One camera for all who watch a session, and none when nobody does."""
+"""All watchers of a session share one camera; without watchers there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history of ended sessions is bounded, and tells each watcher what is new to it."""
+"""The history of ended sessions is bounded, and each watcher gets the entries that are new to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A watcher is told everything once, then what has changed, in parts that are bounded."""
+"""A watcher gets the whole state once, then the changes, in bounded parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The life of a session: the table rules the record, whatever happens in whatever order."""
+"""The life of a session follows the table of states, for events in any order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slots that are kept for an allocation: nobody else gets them, and they come back when their time is over."""
+"""Slots reserved for an allocation: no other client gets them, and they are released after a timeout."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ A, B = b"a" * 16, b"b" * 16
 
 
 class Scene:
-    """Four slots, and a time that passes when it is told to."""
+    """Four slots, and a clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -1,4 +1,4 @@
-"""What a step takes, as a server tells it to clients."""
+"""The duration of a step, as a server reports it to clients."""
 
 from __future__ import annotations
 

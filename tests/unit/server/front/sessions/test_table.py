@@ -1,4 +1,4 @@
-"""Steps are recognised by their first bytes, however long they are, and nobody else's are."""
+"""Steps are recognised by their first bytes, at any length; other messages are not."""
 
 from __future__ import annotations
 
