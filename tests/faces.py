@@ -20,7 +20,7 @@ Face = Callable[..., Any]
 
 
 def in_process() -> InProcessTransport:
-    """Returns a transport that serves in this process what the test server serves."""
+    """Returns a transport that serves the test server's environments in this process."""
     return InProcessTransport(
         HOSTED, imports=["tests.hosted_envs"], allow_wrappers=["tests.hosted_envs:Doubling"]
     )

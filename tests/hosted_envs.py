@@ -17,7 +17,7 @@ import envwire.envs as gym
 
 
 class Fault(enum.IntEnum):
-    """What a step of `Faulty` does."""
+    """The fault of a step of `Faulty`."""
 
     NONE = 0
     RAISE = 1
@@ -204,7 +204,7 @@ class Wavering(gym.Env[np.ndarray, int]):
 
 
 class Drawing(gym.Env[int, int]):
-    """Draws from its generator whatever it is asked, and then raises while it is broken."""
+    """Draws from its generator in every call, and then raises while it is broken."""
 
     metadata = {"render_modes": ["ansi"], "render_fps": 7}
 

@@ -26,7 +26,7 @@ HOSTS = ("localhost", "127.0.0.1", "127.0.0.2")
 
 @dataclass(frozen=True)
 class Certificates:
-    """A directory with an authority's certificates, and with what may be wrong with such.
+    """A directory with an authority's certificates, and with invalid ones.
 
     It holds NAME.pem and NAME-key.pem for ca, server, client; expired and expired-client; elsewhere, for another host;
     and other-ca, other-server, other-client of an authority that nobody trusts.
@@ -117,7 +117,7 @@ class Guard:
         return Credentials(ca, cert, key, token)
 
     def enter(self, patch: pytest.MonkeyPatch) -> None:
-        """Lets every client be let in from now on: it finds what it needs where a user puts it.
+        """Gives all clients valid credentials from now on, by the variables that users set.
 
         On its direct channels there is TLS, too: it takes TCP, as to another machine, and falls back to nothing.
         """

@@ -1,4 +1,4 @@
-"""An attacker's client, written from the protos and docs/protocol.md alone: raw gRPC, raw frames.
+"""An attacker's client that uses only the protos and docs/protocol.md: raw gRPC, raw frames.
 
 It imports the contract's messages and nothing else of envwire, so that it says what it likes in any order it likes.
 """
@@ -68,7 +68,7 @@ def refused(error: grpc.RpcError) -> RefusedError:
 
 
 def verdict(response: pb.InteractResponse) -> str:
-    """Returns what an answer is: the name of its field, or the reason of its error."""
+    """Returns the kind of an answer: the name of its field, or the reason of its error."""
     kind = response.WhichOneof("response") or "nothing"
     return reason_of(response.error) if kind == "error" else kind
 
@@ -101,7 +101,7 @@ class Call:
 
 
 class Attacker:
-    """A gRPC channel of its own to a server.
+    """A separate gRPC channel to a server.
 
     Args:
         target: HOST:PORT.
@@ -151,7 +151,7 @@ class Attacker:
         return Session(answer, self.target)
 
     def info(self) -> pb.GetServerInfoResponse:
-        """Asks for the server's capacity. What was sent before has reached the server when it answers."""
+        """Requests the server's capacity. Its answer proves that earlier messages have reached the server."""
         answer: Any = self.begin("GetServerInfo", pb.GetServerInfoRequest()).answer()
         return cast("pb.GetServerInfoResponse", answer)
 

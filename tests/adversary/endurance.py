@@ -30,7 +30,7 @@ KEPT_BYTES = 30 * 2**20
 
 
 def use(target: Target) -> str:
-    """Says what a server uses, once closed sessions have left: the front, and all of its processes together."""
+    """Prints the resources of a server after closed sessions have ended: of the front, and of all its processes."""
     eventually(lambda: len(target.processes()) <= AT_REST)
     front = Ledger.of(target)
     processes = target.processes()
@@ -72,7 +72,7 @@ def step(target: Target, session: Session, seconds: float) -> None:
 
 
 def kept(target: Target, before: Ledger) -> str:
-    """Says what the server still uses beyond what it used before; nothing when all is as it was."""
+    """Returns the resources that the server uses in addition to before; empty if there are none."""
     eventually(lambda: not Ledger.of(target).kept_since(before, KEPT_BYTES))
     return Ledger.of(target).kept_since(before, KEPT_BYTES)
 

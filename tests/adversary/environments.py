@@ -1,4 +1,4 @@
-"""Environments that mean harm, or are slow enough for a client that does. Registered on import.
+"""Malicious environments, and environments that are slow enough for a malicious client. Registered on import.
 
 Each writes down that it was made, so that a test sees what was made and never answered.
 """
@@ -168,7 +168,7 @@ class Escaper(Hostile):
         subprocess.Popen(["sleep", "600"], start_new_session=True)
 
     def _launch_twice(self) -> None:
-        """A launcher in a session of its own, and what it launches in another."""
+        """A launcher in its own process session, and its child in another one."""
         subprocess.Popen(["sh", "-c", "setsid sleep 600 & sleep 600"], start_new_session=True)
 
     def _leave_an_orphan(self) -> None:

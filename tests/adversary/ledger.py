@@ -74,7 +74,7 @@ def processes_of(front: int, mark: str) -> set[int]:
 
 
 def memory_of(pid: int) -> int:
-    """Returns the bytes of memory of a process: its proportional share, or what is resident where that is hidden."""
+    """Returns the bytes of memory of a process: its proportional share, or if not readable its resident memory."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
@@ -110,7 +110,7 @@ def _is_spare(descriptor: str) -> bool:
 
 @dataclass(frozen=True)
 class Ledger:
-    """What a server uses at one moment.
+    """The resources of a server at one moment.
 
     Attributes:
         memory: Bytes of the front.
@@ -134,7 +134,7 @@ class Ledger:
         )
 
     def kept_since(self, before: Ledger, kept_bytes: int = KEPT_BYTES) -> str:
-        """Says what is still used that was not used before; nothing when all is as it was."""
+        """Returns the resources that are used in addition to before; empty if there are none."""
         kept = [
             f"{name}: {was} before, {now} after"
             for name, spare in SPARE.items()

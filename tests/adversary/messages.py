@@ -52,7 +52,7 @@ class Session:
         return pb.MakeRequest(copy_of=self.owner)
 
     def hello(self, shared_memory: bool = False) -> bytes:
-        """Returns what a direct channel begins with."""
+        """Returns the first bytes of a direct channel."""
         return direct_pb2.HelloRequest(
             header=self.owner, shared_memory=shared_memory
         ).SerializeToString()

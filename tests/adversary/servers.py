@@ -61,7 +61,7 @@ class Target:
         return list(map(json.loads, path.read_text().splitlines())) if path.exists() else []
 
     def forget_traces(self) -> None:
-        """Removes what they wrote down so far."""
+        """Removes the files that they wrote so far."""
         for path in Path(self.directory).iterdir():
             path.unlink()
 

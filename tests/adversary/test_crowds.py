@@ -102,7 +102,7 @@ def is_served(target: Target) -> bool:
 
 
 def crowd(target: Target, address: str, said: Knock, memory: int = MEMORY) -> None:
-    """Has a crowd knock at an address, and looks at what it costs."""
+    """Opens many connections to an address, and measures their cost."""
     with (
         balanced(target),
         peak_within(target, OF_THE_SERVER + CROWD * memory),

@@ -53,7 +53,7 @@ def answer(connection: socket.socket) -> str:
 
 
 def hello(**fields: object) -> bytes:
-    """Returns what a connection begins with."""
+    """Returns the first bytes of a connection."""
     return PREAMBLE + frame(direct_pb2.HelloRequest(**fields).SerializeToString())  # type: ignore[arg-type]
 
 

@@ -8,7 +8,7 @@ import envwire.envs as gym
 
 
 class Echo(gym.Env[Any, Any]):
-    """Observes what was said last, and how long it was; "stop" ends the episode, "raise" raises."""
+    """Observes the last text and its length; "stop" ends the episode, "raise" raises."""
 
     def __init__(self) -> None:
         self.action_space = gym.spaces.Dict(

@@ -136,7 +136,7 @@ def test_a_web_page_is_refused(bridged: Bridged) -> None:
 
 
 def _reset_when_free(base: str) -> dict[str, Any]:
-    """Returns what a reset gives once there is room; the test's own timeout ends the wait."""
+    """Returns the result of a reset once there is a free slot; the test's own timeout ends the wait."""
     while True:
         with talk(base) as there:
             seen = there.ask("reset", seed=1)

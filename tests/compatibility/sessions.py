@@ -66,7 +66,7 @@ def vector(envs: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Session:
-    """A session: how its client makes the environment, and what it does then."""
+    """A session: how its client makes the environment, and its further requests."""
 
     make: Callable[..., Any]
     drive: Callable[[Any], list[Any]]
@@ -88,7 +88,7 @@ SESSIONS = {
 
 
 def drive(name: str, target: str, transport: str) -> list[Any]:
-    """Drives a session, and returns what the client saw."""
+    """Drives a session, and returns the client's results."""
     session = SESSIONS[name]
     env = session.make(target, transport)
     try:

@@ -1,4 +1,4 @@
-"""The suite itself: which checks it makes, what it reports, and how it exits."""
+"""The suite itself: its checks, reports and exit status."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ SERVE = ("serve", "CartPole-v1", "--host", "0.0.0.0", "--insecure", "--direct-po
 
 
 def docker(*arguments: str) -> str:
-    """Runs a command of docker and returns what it says."""
+    """Runs a docker command and returns its output."""
     done = subprocess.run(
         ["docker", *arguments], capture_output=True, text=True, timeout=SECONDS * 2, check=False
     )

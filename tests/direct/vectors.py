@@ -41,7 +41,7 @@ HUGE = np.ones((256, 256), np.uint8)
 
 
 def sent_by_client(message: bytes, *, first: bool = False) -> bytes:
-    """Returns what a client puts on the wire."""
+    """Returns the bytes that a client sends."""
     ours, theirs = socket.socketpair()
     with theirs:
         channel = ClientChannel(ours)
@@ -55,7 +55,7 @@ def sent_by_client(message: bytes, *, first: bool = False) -> bytes:
 def sent_by_server(
     packet: Packet | None, shared: SharedSlots | None = None, boxes: Boxes | None = None
 ) -> bytes:
-    """Returns what a session puts on the wire: an answer, or else its welcome."""
+    """Returns the bytes that a session sends: an answer, or its welcome."""
     ours, theirs = socket.socketpair()
     with theirs:
         channel = ServerChannel(ours, LIMIT, shared, boxes)

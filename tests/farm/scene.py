@@ -71,7 +71,7 @@ class Gateway:
         self.process.stdout.close()
 
     def servers(self) -> dict[str, farm_pb2.ServerStatus]:
-        """Returns what the gateway says of its servers, by address."""
+        """Returns the gateway's entries of its servers, by address."""
         listed = self.farm.ListServers(farm_pb2.ListServersRequest(), timeout=SECONDS)
         return {each.address: each for each in listed.servers}
 

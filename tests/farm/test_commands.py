@@ -134,7 +134,7 @@ def free(target: str) -> dict[str, int]:
 
 
 def until(condition: Callable[[], T]) -> T:
-    """Waits until a condition holds; returns what it gives."""
+    """Waits until a condition holds; returns its value."""
     deadline = time.monotonic() + 60
     while not (found := condition()):
         assert time.monotonic() < deadline

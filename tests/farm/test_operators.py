@@ -59,7 +59,7 @@ class Fake:
 
 
 class Guarded(NamedTuple):
-    """A farm whose servers know no token: they joined with one of scope join."""
+    """A farm whose servers have no token file; they joined with a token of scope join."""
 
     gateway: Gateway
     servers: list[Server]

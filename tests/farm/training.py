@@ -58,7 +58,7 @@ def train_here() -> Weights:
 
 
 def check_training(target: str, events: Mapping[int, Callable[[], None]], least_lost: int) -> None:
-    """Trains on a farm that is disturbed, and checks that it ends with the weights of an undisturbed training.
+    """Trains on a disturbed farm, and checks that the weights equal those of an undisturbed training.
 
     Args:
         target: The farm's address.

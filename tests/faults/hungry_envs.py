@@ -15,7 +15,7 @@ HUNGRY = "faults/Hungry-v0"
 
 
 class Appetite(enum.IntEnum):
-    """What a step takes before it is counted."""
+    """The resource that a step exhausts before it is counted."""
 
     NOTHING = 0
     MEMORY = 1
@@ -86,7 +86,7 @@ class Hungry(gym.Env[np.ndarray, int]):
         time.sleep(self._patience)
 
     def give_back(self) -> int:
-        """Frees what was taken and returns how many things it was."""
+        """Releases the exhausted resources and returns their number."""
         kept, self._kept = self._kept, []
         for each in kept:
             if isinstance(each, int):

@@ -53,7 +53,7 @@ _STOP = 0.05
 
 @dataclass
 class Left:
-    """What is there of a server: when it has begun, and when all is over."""
+    """The resources of a server, at the start and at the end."""
 
     sessions: int
     processes: int
@@ -128,7 +128,7 @@ class Clients:
         return _stop(self._chance.choice(self._pids), self._chance)
 
     def finish(self) -> None:
-        """Lets all close what they have, and end."""
+        """Lets all clients close their environments and end."""
         for pid in self._pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
@@ -139,7 +139,7 @@ class Clients:
 
 
 class Soak:
-    """One run.
+    """One run of the soak test.
 
     Args:
         server: The server.
@@ -281,7 +281,7 @@ def _settled(server: Server, guard: Guard, before: Left) -> Left:
 
 
 def _warm_up(server: Server, guard: Guard) -> None:
-    """Lets the server open once what it opens only once."""
+    """Makes the server open the files that it opens only once."""
     env = RemoteEnv(server.target, HUNGRY, transport="stream", credentials=guard.credentials)
     env.reset()
     env.close()
@@ -335,7 +335,7 @@ def verdict(result: dict[str, Any]) -> bool:
 
 
 def main() -> int:
-    """Runs what the command line asks for; prints a table, or JSON."""
+    """Runs the soak test of the command line; prints a table, or JSON."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--faults", type=int, default=1000)
     parser.add_argument("--clients", type=int, default=8)

@@ -1,4 +1,4 @@
-"""The clients of the soak: forked on request from a process that has imported everything and opened nothing.
+"""The clients of the soak test: forked on request from a process that has imported all modules and opened no files.
 
 Each plays episodes until it is told to leave, and compares every observation with a count of its own. It keeps its
 numbers in memory that outlives it.
@@ -26,7 +26,7 @@ assert envwire.client._transports.grpc.grpc_transports  # imported once, for all
 
 
 class Column(IntEnum):
-    """What a client counts."""
+    """The counts of a client."""
 
     STEPS = 0
     EPISODES = 1
@@ -48,7 +48,7 @@ class Tally:
 
     @staticmethod
     def size(clients: int) -> int:
-        """Returns the bytes of so many rows."""
+        """Returns the size in bytes of a number of rows."""
         return clients * len(Column) * 8
 
     def add(self, client: int, column: Column) -> None:
@@ -80,7 +80,7 @@ class Player:
         self._env: RemoteEnv | None = None
 
     def play(self) -> None:
-        """Plays until SIGTERM, then closes what is open."""
+        """Plays until SIGTERM, then closes its environment."""
         signal.signal(signal.SIGTERM, _leave)
         signal.signal(RESET, self._reset)
         try:

@@ -46,7 +46,7 @@ def test_only_monotonic_clocks_are_read(root: str) -> None:
 
 
 class _Board:
-    """A board on which nothing happens, but for what a test says."""
+    """A scoreboard that only the test changes."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -62,7 +62,7 @@ class _Board:
 
 
 class _Process:
-    """A process that takes what it gets and says nothing."""
+    """A process that accepts messages and sends none."""
 
     def __init__(self) -> None:
         self.scoreboard = _Board()

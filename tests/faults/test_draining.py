@@ -41,7 +41,7 @@ def another() -> Iterator[Server]:
 
 @pytest.fixture
 def other(another: Server) -> Server:
-    """Another server, which nobody uses."""
+    """Another, unused server."""
     assert eventually(lambda: active(another.target) == 0)
     return another
 
@@ -58,7 +58,7 @@ def drain(server: Server) -> None:
 
 
 def left(server: Server) -> bool:
-    """Returns whether nobody is there any more, so that it stopped."""
+    """Returns whether the server has stopped, because no session is left."""
     try:
         os.kill(server.pid, 0)
         return active(server.target) == 0

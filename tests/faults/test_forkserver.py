@@ -89,7 +89,7 @@ def running(front: int, command: str) -> list[int]:
 
 
 def _command(pid: int) -> str:
-    """Returns the command line of a process; none of one that is gone by now."""
+    """Returns the command line of a process; empty if it has ended."""
     with suppress(FileNotFoundError, ProcessLookupError):
         return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
     return ""

@@ -1,4 +1,4 @@
-"""Sessions that come and go leave nothing in the front, but for what is remembered of those that ended."""
+"""Ended sessions leave nothing in the front except the remembered reasons of their ends."""
 
 from __future__ import annotations
 

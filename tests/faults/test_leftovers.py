@@ -45,7 +45,7 @@ def mark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
 
 
 def none_left(mark: str, but: set[int], seconds: float = SECONDS) -> set[int]:
-    """Waits until the processes with a mark are gone, but for some; returns what is left."""
+    """Waits until the processes with a mark are gone, with exceptions; returns the remaining ones."""
     deadline = time.monotonic() + seconds
     while (left := marked(mark) - but) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -53,7 +53,7 @@ def none_left(mark: str, but: set[int], seconds: float = SECONDS) -> set[int]:
 
 
 def at_least(count: int, mark: str, but: set[int]) -> bool:
-    """Waits until so many more processes carry the mark: one that was just started has no environment to read yet."""
+    """Waits until a number of further processes carry the mark: a new process has no readable environment yet."""
     deadline = time.monotonic() + SECONDS
     while len(marked(mark) - but) < count and time.monotonic() < deadline:
         time.sleep(0.01)

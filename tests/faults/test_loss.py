@@ -56,7 +56,7 @@ def kill_sessions(server: Server) -> None:
 
 
 def run(env: Any, disturb: dict[int, Callable[[], None]], steps: int = 150) -> list[Any]:
-    """Returns what an environment answers, disturbed before some of its steps."""
+    """Returns the answers of an environment that is disturbed before some of its steps."""
     env.action_space.seed(5)
     seen: list[Any] = [env.reset(seed=5)]
     for step in range(steps):

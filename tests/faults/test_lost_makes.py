@@ -16,7 +16,7 @@ from tests.faults.scene import active
 
 
 class Losing:
-    """A transport that loses the first answers to Make, and passes all else on.
+    """A transport that loses the first answers to Make, and forwards everything else.
 
     Args:
         transport: What it is around.

@@ -1,4 +1,4 @@
-"""What the operator of `envwire serve` reads of environments: their output, how they end, why they are not made."""
+"""The log of `envwire serve` about environments: their output, their ends, and why they are not made."""
 
 from __future__ import annotations
 

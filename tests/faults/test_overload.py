@@ -62,7 +62,7 @@ def goes_on(env: RemoteEnv) -> None:
 
 @contextmanager
 def few_files(pid: int, more: int) -> Generator[None]:
-    """Lets a process open only so many files more."""
+    """Limits the number of further files that a process can open."""
     soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (open_files(pid) + more, hard))
     try:
@@ -171,7 +171,7 @@ def method(line: grpc.Channel, name: str) -> Any:
 
 
 def pipelined_steps(made: pb.MakeResponse, count: int) -> list[bytes]:
-    """Returns a reset and steps, one after the other, as nobody sends them who waits for replies."""
+    """Returns a reset and steps in sequence, as a client sends them that does not wait for replies."""
     requests: list[bytes] = []
     for sequence in range(1, count + 1):
         request = pb.InteractRequest()

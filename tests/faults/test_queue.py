@@ -1,4 +1,4 @@
-"""Makes that wait for a free session of a server: each gets its turn, and who leaves keeps no slot."""
+"""Makes that wait for a free slot of a server: each gets its turn, and cancelled ones keep no slot."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_refusals_and_the_end_of_a_server_with_a_queue() -> None:
 
 
 def _full(target: str) -> bool:
-    """Returns whether the queue is full; whoever asks and finds room leaves it at once."""
+    """Returns whether the queue is full; the probe leaves the queue at once."""
     try:
         RemoteEnv(target, HUNGRY, timeout=0.1).close()
     except RequestTimeoutError:

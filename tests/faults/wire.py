@@ -1,4 +1,4 @@
-"""A wire that breaks: a TCP proxy that resets, half-closes, swallows, delays, and refuses, whenever it is told to.
+"""A faulty wire: a TCP proxy that resets, half-closes, drops, delays and refuses on command.
 
 It listens on another address of this machine, on two ports: that of gRPC, and that of the direct channel.
 """
@@ -77,7 +77,7 @@ class _End(asyncio.Protocol):
 
 
 def _listen() -> socket.socket:
-    """Listens on a port that the server can have on its own address: not one that connections are given at random."""
+    """Listens on a port that the server can bind on its own address, outside the range of ephemeral ports."""
     while True:
         port = secrets.choice(range(20_000, 32_000))
         with contextlib.suppress(OSError), socket.create_server((BACK, port)):
@@ -85,7 +85,7 @@ def _listen() -> socket.socket:
 
 
 class Wire:
-    """The proxy, in a thread of its own. Its methods may be called from any other.
+    """The proxy, in its own thread. Its methods may be called from any thread.
 
     Args:
         seed: Of what is random about it.
@@ -227,12 +227,12 @@ class Wire:
         self._do(act)
 
     def swallow(self) -> None:
-        """Lets nothing through on the connections that there are, and tells nobody."""
+        """Silently drops all data on the open connections."""
         self._do(lambda: self._swallowing.update(self._ends))
 
     @contextmanager
     def refusing(self) -> Generator[None]:
-        """Resets what there is, and whatever is opened meanwhile."""
+        """Resets all open connections, and those that are opened meanwhile."""
         self._refusing = True
         try:
             self.cut()

@@ -33,7 +33,7 @@ _ROUND, _BLITZ, _MAX_KEPT, _KEPT_BYTES = 50, 1000, 40, 512
 def throw(
     strategy: st.SearchStrategy[bytes], at: Callable[[bytes], object], rounds: int, start: int
 ) -> None:
-    """Throws so many inputs; an error comes with the smallest input that has it."""
+    """Sends a number of inputs; an error is reported with the smallest input that causes it."""
 
     @settings(
         max_examples=rounds,
@@ -72,7 +72,7 @@ def _mutated(raw: bytes, chance: random.Random) -> bytes:
 
 
 class Hunt:
-    """One target: what was thrown at it, what came of it, what broke it."""
+    """One target: its inputs, their outcomes, and its failures."""
 
     def __init__(self, name: str, at: Callable[[bytes], object], keep: bool) -> None:
         self.name = name
@@ -118,7 +118,7 @@ class Hunt:
         print(f"\n{self.name}: broken by {self._last.hex()}\n{self.broken}", file=sys.stderr)
 
     def save(self) -> None:
-        """Writes what is kept."""
+        """Writes the corpus."""
         _save(self.name, self._kept)
 
     @property
@@ -169,7 +169,7 @@ def _attack(live: Live, attack: Callable[[Live, bytes], None], raw: bytes) -> No
 
 
 def main() -> int:
-    """Fuzzes and prints what was thrown."""
+    """Fuzzes and prints statistics of the inputs."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--seconds", type=float, default=120.0)
     parser.add_argument("--seed", type=int, default=0)

@@ -106,7 +106,7 @@ class Live:
         return pb.SessionHeader(session_id=self._made.session_id, secret=self._made.secret)
 
     def attack_methods(self, raw: bytes) -> None:
-        """Sends bytes to a method: those of the request that it is, or to the one that they happen to choose."""
+        """Sends bytes to a method: the method of the request, or one that the bytes choose."""
         method = _METHODS[sum(raw) % len(_METHODS)]
         try:
             self._call(method, raw)
@@ -138,7 +138,7 @@ class Live:
         return socket.create_connection(("127.0.0.1", int(port.rpartition(":")[2])), _SECONDS)
 
     def look(self) -> None:
-        """Looks whether all is well, and makes the session anew that was attacked if it closed itself.
+        """Checks the server, and makes the attacked session again if it has closed.
 
         Raises:
             AssertionError: The neighbour noticed, or a process grew.

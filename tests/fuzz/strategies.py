@@ -1,4 +1,4 @@
-"""What is thrown: messages that are well formed and mean nonsense, and bytes that are neither."""
+"""The inputs: well-formed messages without meaning, and malformed bytes."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def damaged(draw: st.DrawFn, whole: st.SearchStrategy[bytes]) -> bytes:
 
 
 def attacks(message: type[Message]) -> st.SearchStrategy[bytes]:
-    """Returns what is thrown where a message of a type is expected."""
+    """Returns the inputs for a place where a message of a type is expected."""
     sound = messages(cast("Descriptor", message.DESCRIPTOR)).map(
         lambda each: each.SerializeToString()
     )

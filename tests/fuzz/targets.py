@@ -1,4 +1,4 @@
-"""What is thrown at: everything that reads bytes of a peer. It answers, or refuses with the error that is meant for it.
+"""The targets: all code that reads a peer's bytes. It must answer, or refuse with the documented error.
 
 Any other exception is a finding. So is a reply that blames the server itself.
 """
@@ -123,7 +123,7 @@ def _numbered(raw: bytes, sequence: int) -> bytes:
 
 
 def check_reply(raw: bytes) -> str:
-    """Checks a reply, which can be read and blames no fault of the server's own; returns what it says."""
+    """Checks that a reply is readable and not an internal error; returns its content."""
     reply = pb.InteractResponse.FromString(raw)
     if reply.HasField("error"):
         fault = decode_fault(reply.error, FAMILY)

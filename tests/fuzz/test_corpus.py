@@ -1,4 +1,4 @@
-"""What fuzzing found interesting is replayed, and a little is thrown anew: at every reader, and at a running server."""
+"""Replays the corpus of fuzzing, and sends a few new inputs, to every reader and to a running server."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def digest(env: Any, steps: int = 200) -> str:
-    """Returns the SHA-256 of what a seeded rollout shows: types, observations, rewards and ends."""
+    """Returns the SHA-256 of a seeded rollout's types, observations, rewards and ends."""
     found = hashlib.sha256()
 
     def note(observation: Any, *others: Any) -> None:

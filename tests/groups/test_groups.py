@@ -1,4 +1,4 @@
-"""Groups on one server, all with its own interpreter: what is a group's own, and what they share."""
+"""Groups on one server, all with the server's interpreter: their own settings and the shared ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups with interpreters of their own, whose packages conflict with the server's: `make test-groups` makes them."""
+"""Groups with separate interpreters, whose packages conflict with the server's; `make test-groups` installs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Environments that are made ahead: who gets one, that nobody can tell, how many there are, and what if one dies."""
+"""Environments made ahead: which Makes get one, that results are equal, their number, and their replacement."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:. wide")
 
 
 class Pool:
-    """A server with a pool, and what it says of it."""
+    """A server with a pool, and the pool's metrics."""
 
     def __init__(self, *warm: str, **settings: Any) -> None:
         self._port = Port()
@@ -52,7 +52,7 @@ class Pool:
         return int(sum(value for name, value in found if name.startswith("envwire_warm")))
 
     def has(self, number: int) -> bool:
-        """Waits until so many are ready."""
+        """Waits until a number of environments are ready."""
         return eventually(lambda: self.ready == number, 30.0)
 
     def make(self, env_id: str = MADE, **settings: Any) -> tuple[RemoteEnv, bool, int]:
@@ -105,7 +105,7 @@ def test_only_what_the_operator_wrote_is_there(
 
 
 def made(target: str, **kwargs: Any) -> pb.MakeResponse:
-    """Returns the answer to a Make without what is a session's own; what is made has no client then."""
+    """Returns the answer to a Make without the session's own fields; the session has no client afterwards."""
     request = pb.InteractRequest(make=pb.MakeRequest(env_id=MADE))
     encode_mapping(kwargs, request.make.kwargs)
     transport = open_transport("unary", target, SECONDS)

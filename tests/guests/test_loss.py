@@ -1,4 +1,4 @@
-"""Simulators whose sessions are killed, saved, restored and forked in the middle of an episode: nobody notices.
+"""Simulators whose sessions are killed, saved, restored and forked during an episode: the results do not change.
 
 A family whose package is missing is skipped; `make test-guests` has them all.
 """

@@ -1,4 +1,4 @@
-"""Real environments of six families, hosted: each answers as the local one does, bit for bit.
+"""Environments of six families, hosted: their results equal those of local ones, bit for bit.
 
 A family whose package is missing is skipped; `make test-guests` has them all.
 """
@@ -38,7 +38,7 @@ class Guests:
 
     @property
     def imports(self) -> tuple[str, ...]:
-        """What a server has to import for it."""
+        """The modules that a server has to import for it."""
         return () if self.package in _OF_GYMNASIUM else (self.package,)
 
 

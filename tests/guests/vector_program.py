@@ -1,4 +1,4 @@
-"""Steps proxies in processes of their own: `vector_program.py HOST:PORT START_METHOD`; prints what it saw.
+"""Steps proxies in separate processes: `vector_program.py HOST:PORT START_METHOD`; prints the results.
 
 A program by itself, since processes started by "spawn" and "forkserver" import the program that started them.
 """

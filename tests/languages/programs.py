@@ -45,7 +45,7 @@ def program(language: str, name: str) -> list[str]:
 
 @contextmanager
 def running(language: str, name: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Runs a program whose lines are read and written by the test."""
+    """Runs a program with which the test communicates by lines."""
     command = [*program(language, name), *arguments]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -21,7 +21,7 @@ IDS = ["CartPole-v1", "tests/Parts-v0", "tests/Picture-v0"]
 
 
 class Case(NamedTuple):
-    """What is compared: an environment, its arguments, and how many step together (0 for a single one)."""
+    """A case: an environment, its arguments, and the size of the vector (0 for a single environment)."""
 
     env_id: str
     kwargs: dict[str, Any] = {}

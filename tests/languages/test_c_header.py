@@ -22,7 +22,7 @@ ENV_ID = "CartPole-v1"
 
 
 class Outcome(NamedTuple):
-    """What a reset or a step led to, in the text of the program: bytes of the observation, reward, whether it ended."""
+    """The result of a reset or a step, as the program prints it: bytes of the observation, reward, whether it ended."""
 
     observation: str
     reward: float = 0.0
@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
 
 
 def expected(steps: int) -> tuple[list[int], list[Outcome]]:
-    """Returns actions, and what they lead to here."""
+    """Returns actions, and their local results."""
     with gym.make(ENV_ID) as env:
         env.action_space.seed(SEED)
         actions = [int(env.action_space.sample()) for _ in range(steps)]
@@ -47,7 +47,7 @@ def expected(steps: int) -> tuple[list[int], list[Outcome]]:
 def rollout(
     host: str, port: int, actions: list[int], begun: Callable[[], None] = lambda: None
 ) -> tuple[list[Outcome], int]:
-    """Has the C program take the actions; returns what it saw, and how often its connection was made anew."""
+    """Lets the C program take the actions; returns its results, and the number of its reconnections."""
     with running("cpp", "rollout_c", host, str(port), ENV_ID, str(SEED)) as process:
         begun()
         output, _ = process.communicate("\n".join(map(str, actions)) + "\n", timeout=240)

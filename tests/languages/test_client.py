@@ -21,7 +21,7 @@ def server() -> Iterator[Server]:
 
 
 class Seen(NamedTuple):
-    """What a client saw."""
+    """The results of a client."""
 
     outcomes: list[list[str]]
     resumed: int

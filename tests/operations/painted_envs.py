@@ -1,4 +1,4 @@
-"""An environment whose pictures do all that could disturb a run: they draw numbers, warn, print and reuse an array."""
+"""An environment whose rendering could disturb a run: it draws random numbers, warns, prints and reuses an array."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`envwire dashboard` as a program: what it binds, what it shows whom, how it ends."""
+"""`envwire dashboard` as a program: its address, its access checks, and its end."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def server() -> Iterator[Server]:
 
 @contextmanager
 def started(command: list[str]) -> Iterator[str]:
-    """Runs a command until the end of the block; gives what it is ready at."""
+    """Runs a command until the end of the block; yields its address."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

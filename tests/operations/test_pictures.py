@@ -1,4 +1,4 @@
-"""Pictures of running environments: what they show, when there are none, and that they change nothing."""
+"""Pictures of running environments: their content, when there are none, and that they do not change results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ObserveService: counters of sessions, rounds of what changed, ends, and who may see what."""
+"""ObserveService: counters of sessions, rounds of changes, ends, and scopes."""
 
 from __future__ import annotations
 

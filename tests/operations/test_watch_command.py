@@ -114,7 +114,7 @@ def test_a_session_is_chosen_by_the_beginning_of_its_id(server: Server) -> None:
 
 
 def await_picture(target: str, session_id: str) -> None:
-    """Waits until somebody has seen a picture of a session."""
+    """Waits until a picture of a session was watched."""
     deadline = time.monotonic() + 60
     request = pb.DescribeSessionRequest(session_id=session_id)
     while True:

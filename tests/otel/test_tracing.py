@@ -1,4 +1,4 @@
-"""Spans of a server: which there are, what is in them, and that nothing else is."""
+"""Spans of a server: their number, their attributes, and that they contain nothing else."""
 
 from __future__ import annotations
 

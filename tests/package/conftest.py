@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Artefacts:
-    """What is uploaded to a package index."""
+    """The files that are uploaded to a package index."""
 
     sdist: Path
     wheel: Path
@@ -47,7 +47,7 @@ def install(where: Path, requirement: str) -> Path:
 
 @pytest.fixture(scope="session")
 def client(artefacts: Artefacts, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The `bin` of an environment with the wheel and what it needs."""
+    """The `bin` directory of an environment with the wheel and its dependencies."""
     return install(tmp_path_factory.mktemp("client"), str(artefacts.wheel))
 
 

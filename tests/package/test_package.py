@@ -1,4 +1,4 @@
-"""The sdist and the wheel hold what they should, and work where there is no checkout."""
+"""The sdist and the wheel contain the expected files, and work without a checkout."""
 
 from __future__ import annotations
 

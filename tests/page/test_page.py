@@ -32,7 +32,7 @@ SHOWN = ("CartPole-v1", "Pendulum-v1", "MountainCar-v0", "FrozenLake-v1", "Taxi-
 
 @contextmanager
 def running(*arguments: str, token: str = "") -> Iterator[str]:
-    """Runs a command of envwire until the end of the block; gives what it is ready at."""
+    """Runs a command of envwire until the end of the block; yields its address."""
     env = {**os.environ, "ENVWIRE_TOKEN": token}
     with subprocess.Popen(
         [*ENVWIRE, *arguments], stdout=subprocess.PIPE, text=True, env=env
@@ -45,7 +45,7 @@ def running(*arguments: str, token: str = "") -> Iterator[str]:
 
 
 def scenario(name: str, address: str, *arguments: str) -> Any:
-    """Runs a scenario in the browser; returns what it found."""
+    """Runs a scenario in the browser; returns its results."""
     command = ["node", f"{name}.mjs", address, *arguments]
     done = subprocess.run(
         command, cwd=HERE, capture_output=True, text=True, timeout=240, check=False

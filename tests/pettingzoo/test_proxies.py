@@ -1,4 +1,4 @@
-"""What a proxy of many agents does beyond stepping: attributes, errors, wrappers, closing."""
+"""Further functions of multi-agent proxies: attributes, errors, wrappers, closing."""
 
 from __future__ import annotations
 

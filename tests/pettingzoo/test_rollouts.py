@@ -1,4 +1,4 @@
-"""A remote environment of many agents does, bit for bit, what the local one does from the same seed."""
+"""A remote multi-agent environment gives the same results as the local one from the same seed, bit for bit."""
 
 from __future__ import annotations
 

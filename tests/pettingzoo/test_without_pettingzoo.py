@@ -1,4 +1,4 @@
-"""What the server does about PettingZoo where it is not installed as well."""
+"""The server's handling of PettingZoo, also if it is not installed."""
 
 from __future__ import annotations
 

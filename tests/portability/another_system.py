@@ -1,4 +1,4 @@
-"""Makes this process look like one on macOS or Windows: what those lack is taken away.
+"""Makes this process look like one on macOS or Windows, by removing the names that Python lacks there.
 
 It simulates the names that Python has there, not the kernels. What is imported before stays as it is, so libraries are
 imported first.

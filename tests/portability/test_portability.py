@@ -1,4 +1,4 @@
-"""Clients on macOS and Windows: what is Linux's alone is missing there, and the client does without."""
+"""Clients on macOS and Windows work without the names that only Linux has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A farm on a Ray cluster of this machine, whose nodes are removed like machines that fail."""
+"""A farm on a Ray cluster of this machine, whose nodes are removed as if machines failed."""
 
 from __future__ import annotations
 

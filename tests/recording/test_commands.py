@@ -29,7 +29,7 @@ def envwire(*arguments: object) -> Result:
 
 
 def play(env: RemoteEnv, episodes: int, unfinished: int = 0) -> Seen:
-    """Plays episodes with seeded actions, then steps of one that does not end."""
+    """Plays episodes with seeded actions, then some steps of an unfinished episode."""
     env.action_space.seed(5)
     seen: Seen = []
     for episode in range(episodes + bool(unfinished)):

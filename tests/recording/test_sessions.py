@@ -1,4 +1,4 @@
-"""A server that records: what is in the files, whatever carried the requests, and what is not."""
+"""Recordings of a server: what the files contain, with any transport, and what they do not contain."""
 
 from __future__ import annotations
 

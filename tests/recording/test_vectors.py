@@ -56,7 +56,7 @@ class Diary(gym.Wrapper):  # type: ignore[type-arg]
 
 
 def play(envs: Any, mode: str) -> None:
-    """Plays members until each has ended some episodes, then begins anew in the middle."""
+    """Plays members until each has ended some episodes, then resets during an episode."""
     actions = np.random.default_rng(3).integers(0, 2, (60, COUNT))
     envs.reset(seed=5)
     for number, action in enumerate(actions):

@@ -1,4 +1,4 @@
-"""An environment that looks around in its process for what it could take."""
+"""An environment that searches its process for secrets and resources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PIDFD_GETFD, _PTRACE_SEIZE = 438, 0x4206
 
 
 class Spy(gym.Env[Any, Any]):
-    """Tells what it finds."""
+    """Returns its findings."""
 
     observation_space = action_space = gym.spaces.Discrete(2)
 
@@ -46,7 +46,7 @@ class Spy(gym.Env[Any, Any]):
         return [f"socket:[{line.split()[9]}]" for line in lines]
 
     def modules(self) -> list[str]:
-        """Returns what is loaded."""
+        """Returns the loaded modules."""
         return list(sys.modules)
 
     def pids(self) -> list[int]:
@@ -58,7 +58,7 @@ class Spy(gym.Env[Any, Any]):
         return list(filter(_opens, paths))
 
     def followed(self, pid: int) -> list[str]:
-        """Returns where the descriptors of a process lead, as far as it is told."""
+        """Returns the targets of a process's descriptors, as far as they are readable."""
         found: list[str] = []
         with suppress(PermissionError):
             for link in Path(f"/proc/{pid}/fd").iterdir():
@@ -72,7 +72,7 @@ class Spy(gym.Env[Any, Any]):
         return self._child.pid
 
     def seized(self, pid: int) -> list[str]:
-        """Returns what it can get hold of in a process by system calls."""
+        """Returns what it can access in a process by system calls."""
         with os.fdopen(os.pidfd_open(pid)) as process:
             descriptor = _libc.syscall(_PIDFD_GETFD, process.fileno(), 0, 0)
             held = {"descriptor": descriptor >= 0 or ctypes.get_errno() != errno.EPERM}

@@ -1,4 +1,4 @@
-"""A client that is not envwire's: bare gRPC calls, and what the server makes of them."""
+"""A client without envwire's library: bare gRPC calls and their results."""
 
 from __future__ import annotations
 

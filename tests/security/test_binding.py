@@ -1,4 +1,4 @@
-"""What others can reach is protected, or its operator said that it shall not be."""
+"""A server on a public address is protected, unless its operator disables this."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands `certs` and `token`, and what they print put to use: an operator's way to a protected server."""
+"""The commands `certs` and `token`, and a protected server that uses their output."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def run(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess
 
 
 def envwire(*arguments: str | Path, **variables: str) -> str:
-    """Runs a command and returns what it printed."""
+    """Runs a command and returns its output."""
     done = run(*arguments, **variables)
     assert done.returncode == 0, done.stdout
     return done.stdout
 
 
 def fails(*arguments: str | Path, status: int = 1, **variables: str) -> str:
-    """Runs a command that fails, as a command should, and returns what it printed."""
+    """Runs a command that must fail without a traceback, and returns its output."""
     done = run(*arguments, **variables)
     assert done.returncode == status, done.stdout
     assert "Traceback" not in done.stdout
@@ -64,7 +64,7 @@ def token(directory: Path) -> str:
 
 @pytest.fixture(scope="module")
 def protected(directory: Path, token: str) -> Iterator[str]:
-    """Target of a server on every address, protected by what the commands made."""
+    """Target of a server on all addresses, protected by the commands' certificates and tokens."""
     names = {
         "--tls-cert": "server.pem",
         "--tls-key": "server-key.pem",

@@ -1,4 +1,4 @@
-"""One client's share: so many sessions, so many environments a minute, whatever the others do."""
+"""Limits of one client: sessions, and environments per minute, independent of other clients."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_what_ends_badly_gives_its_slot_back() -> None:
 
 
 class Clock:
-    """Time that passes when told to."""
+    """A clock that the test moves."""
 
     def __init__(self) -> None:
         self.now = 100.0

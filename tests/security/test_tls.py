@@ -1,4 +1,4 @@
-"""TLS: nobody listens in or passes for another, certificates change without a restart, errors name the fix."""
+"""TLS: no eavesdropping or impersonation, certificates change without a restart, errors name the remedy."""
 
 from __future__ import annotations
 
@@ -296,7 +296,7 @@ def test_nobody_listens_in(request: pytest.FixtureRequest, kind: str, hidden: bo
 
 
 class Impostor(threading.Thread):
-    """Answers in the server's place, with a certificate of another authority, and writes down what it is told."""
+    """Answers instead of the server, with a certificate of another authority, and records what it receives."""
 
     def __init__(self) -> None:
         super().__init__(daemon=True)

@@ -1,4 +1,4 @@
-"""Tokens: who has none gets nowhere, who has one gets as far as its scopes, and a change of the file counts at once."""
+"""Tokens: clients without one are refused, others have their scopes, and changes of the file take effect."""
 
 from __future__ import annotations
 

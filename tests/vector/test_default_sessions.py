@@ -68,7 +68,7 @@ def sessions_of(server: Server, env_id: str, num_envs: int) -> int:
 
 
 def use(server: Server, env_id: str, **options: Any) -> float:
-    """Steps environments until the server has measured them, and returns what it says of a step."""
+    """Steps environments until the server has measured them, and returns its step time."""
     envs = RemoteVectorEnv(server.target, env_id, 2, sessions=1, **options)
     envs.reset(seed=1)
     deadline = time.monotonic() + 60

@@ -1,4 +1,4 @@
-"""Remote vector environments give, bit for bit, what a `SyncVectorEnv` of the same environments gives here."""
+"""Remote vector environments give the same results as a local `SyncVectorEnv`, bit for bit."""
 
 from __future__ import annotations
 

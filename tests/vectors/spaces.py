@@ -1,4 +1,4 @@
-"""Vectors of spaces, and of generators with what they draw."""
+"""Vectors of spaces, and of generators with their draws."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _has_generator(message: pb.Space) -> bool:
 
 
 def random_vectors() -> Iterator[dict[str, Any]]:
-    """Yields the states of generators, each with what is drawn from there."""
+    """Yields the states of generators, each with the numbers drawn from it."""
     for name, bits in (
         ("PCG64, seed 0", np.random.PCG64(0)),
         ("PCG64, seed 2**100", np.random.PCG64(2**100)),

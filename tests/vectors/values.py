@@ -1,4 +1,4 @@
-"""Vectors of values: every kind, every type of tensor, and what a reader has to take besides."""
+"""Vectors of values: every kind, every type of tensor, and unusual bytes that a reader has to accept."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Renumbering(Behaviour):
         self.last: dict[str, tuple[int, bytes]] = {}
 
     def number(self, request: pb.InteractRequest) -> int | None:
-        """Returns the number that a request is sent on under, and counts it; None to send it on as it is."""
+        """Returns the number under which a request is forwarded, and counts it; None to forward it unchanged."""
         message: Any = body(request)
         session = message.header.session_id
         expected = self.next.get(session, 1)

@@ -52,7 +52,7 @@ class MissingActionIsZero(Behaviour):
     "values.a-broken-value-is-refused/key-twice[stream]",
 )
 class BrokenValueIsZero(Behaviour):
-    """Answers 0 for what it cannot read."""
+    """Answers 0 for unreadable values."""
 
     def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         response = upstream.forward(request)

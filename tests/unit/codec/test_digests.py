@@ -1,4 +1,4 @@
-"""Digests of answers: equal for what is the same on another way, different for whatever else differs."""
+"""Digests of answers: equal for equal results over other transports, different for all other results."""
 
 from __future__ import annotations
 

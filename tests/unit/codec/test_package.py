@@ -1,4 +1,4 @@
-"""The package shows what it promises, and its families are those of the two libraries."""
+"""The package exports its public names, and its families are those of the two libraries."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def codec(name: str, *, vector: bool = False) -> StepCodec:
 
 
 def area_of(attachments: Attachments) -> Area | None:
-    """Returns what arrives of attachments; None where there are none."""
+    """Returns the received attachments; None if there are none."""
     if not attachments.length:
         return None
     return np.frombuffer(b"".join(attachments.buffers), np.uint8).copy()

@@ -1,4 +1,4 @@
-"""The golden vectors are today's bytes, mean what they say, and are read and written by the codec."""
+"""The golden vectors are the current bytes, match their descriptions, and are read and written by the codec."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ KEY = "the-key"
 
 
 class Answer(NamedTuple):
-    """What the application answered."""
+    """The application's answer."""
 
     status: int
     headers: dict[str, str]

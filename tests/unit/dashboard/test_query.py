@@ -1,4 +1,4 @@
-"""The table of sessions shows what was asked for."""
+"""The table of sessions shows the requested page."""
 
 from __future__ import annotations
 

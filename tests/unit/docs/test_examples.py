@@ -1,4 +1,4 @@
-"""The pages' Python runs and prints what they say, their tables are the code's, their links lead somewhere.
+"""The pages' Python code runs and prints the documented output, tables match the code, and links are valid.
 
 The blocks of a page share a namespace, in which `target` is a running server; so does "localhost:50051".
 ``<!-- not run: reason -->`` before a block leaves it out.

@@ -22,7 +22,7 @@ BUILT_IN_IDS = (*SHARED_IDS, "GridWorld-v0")
 
 @contextlib.contextmanager
 def empty_registry(library=gym):
-    """Empties the registry of a library, and puts back what was in it."""
+    """Empties the registry of a library, and restores its content."""
     saved = dict(library.registry)
     library.registry.clear()
     try:

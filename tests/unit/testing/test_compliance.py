@@ -1,4 +1,4 @@
-"""The compliance classes pass on what is right and fail on what is wrong."""
+"""The compliance classes pass for correct environments and fail for incorrect ones."""
 
 from __future__ import annotations
 

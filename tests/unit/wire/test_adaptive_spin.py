@@ -21,7 +21,7 @@ class Clock:
 
 
 def looks(spin: AdaptiveSpin, ready_at: int = 1000) -> tuple[int, list[str]]:
-    """Begins a wait; returns how often it looked, and what it saw."""
+    """Begins a wait; returns the number of polls and their result."""
     seen = 0
 
     def poll(timeout: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Headers are put in and taken off as protobuf would, and what is left does not depend on them."""
+"""Headers are added and removed as protobuf would do it, and the remaining bytes do not depend on them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stands for `lerobot.configs` of LeRobot 0.6.1: what a plugin uses of it."""
+"""Stub of `lerobot.configs` of LeRobot 0.6.1, with the parts that a plugin uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is closed is let go of, however often its environment is made again."""
+"""Closed sessions are released, however often their environment is made again."""
 
 from __future__ import annotations
 

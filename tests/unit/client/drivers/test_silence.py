@@ -1,4 +1,4 @@
-"""What counts as a lost server: missed probes and a gateway's word, or that alone once another session was told."""
+"""When a server counts as lost: missed probes and a gateway's answer, or an answer that another session got."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from envwire.wire.frames import Reply
 
 
 class Server(FailureDetector):
-    """A server that cannot be reached any more; what is done with it, and that its gateway is asked, is noted."""
+    """An unreachable server that records its calls and the questions to its gateway."""
 
     def __init__(
         self, failure: ServerUnavailableError, *, dead: bool, has_gateway: bool = False

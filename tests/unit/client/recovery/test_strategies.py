@@ -57,7 +57,7 @@ def remote(there: Mortal, env_id: str, on_lost: str, **kwargs: Any) -> RemoteEnv
 
 
 def run(env: Any, kill: Any = None, steps: int = 300, seed: int | None = 5) -> list[Any]:
-    """Returns what an environment answers; it loses its session now and then."""
+    """Returns the answers of an environment that sometimes loses its session."""
     env.action_space.seed(5)
     seen: list[Any] = [env.reset(seed=seed)]
     for step in range(steps):

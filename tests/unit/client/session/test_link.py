@@ -43,7 +43,7 @@ class Ledger(gym.Env[int, int]):
 
 
 class Story:
-    """A client that takes numbered steps, and what it was told of them."""
+    """A client that takes numbered steps, and their answers."""
 
     def __init__(self) -> None:
         self.env = Ledger()

@@ -1,4 +1,4 @@
-"""What is asked of a session, and what its answers are read as."""
+"""Encoding of a session's requests, and decoding of its answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a proxy's arguments become in a request for an environment."""
+"""Conversion of a proxy's arguments to a Make."""
 
 from __future__ import annotations
 

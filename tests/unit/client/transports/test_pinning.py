@@ -1,4 +1,4 @@
-"""A name is resolved once: whatever connects afterwards goes to the same address."""
+"""A name is resolved once: all later connections go to the same address."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Listen = Callable[[str], None]
 
 @pytest.fixture
 def port(monkeypatch: pytest.MonkeyPatch) -> int:
-    """A port that is free on all hosts behind the name, which are told in another order each time."""
+    """A port that is free on all hosts of the name, whose addresses come in another order each time."""
     order = list(HOSTS)
 
     ask = socket.getaddrinfo

@@ -1,4 +1,4 @@
-"""Attachments and their way back into the message: whatever the arrays, the same values arrive."""
+"""Putting attachments back into the message: the values stay equal, for any arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large arrays taken out of a message: the same values arrive, and a message that cannot be read stays as it is."""
+"""Taking large arrays out of a message: the values stay equal, and an unreadable message stays unchanged."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def response(result: Result) -> bytes:
 
 
 def read_by_protobuf(raw: bytes) -> Result:
-    """Returns what a client without these classes reads."""
+    """Returns the result of a client without these classes."""
     step, family = pb.InteractResponse.FromString(raw).step, envwire_family()
     typed: dict[str, Any] = {
         name: decode_value(getattr(step, f"typed_{name}"), family)

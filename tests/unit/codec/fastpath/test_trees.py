@@ -1,4 +1,4 @@
-"""Containers by their fixed parts: the bytes that protobuf writes, and the values that it reads, whatever changes."""
+"""Containers by their fixed parts: the same bytes and values as protobuf's, for all changes."""
 
 from __future__ import annotations
 

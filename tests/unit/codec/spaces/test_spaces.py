@@ -129,7 +129,7 @@ def test_samples_belong_to_the_space_that_arrived(original: tuple[str, Any]) -> 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=lambda family: family.name)
 class TestFinePrint:
-    """What a naive encoding would lose."""
+    """Properties that a naive encoding would lose."""
 
     def test_flags_of_integer_boxes(self, family: Family) -> None:
         space = family.spaces.Box(-np.inf, 5, (3,), np.int32, seed=2)

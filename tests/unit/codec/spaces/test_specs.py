@@ -51,7 +51,7 @@ def full_spec(family: Any) -> Any:
 
 
 def here(spec: Any, family: Any) -> Any:
-    """What a specification is expected to become."""
+    """The expected result of a specification."""
     wrappers = tuple(family.WrapperSpec(**vars(wrapper)) for wrapper in spec.additional_wrappers)
     values = {
         field.name: getattr(spec, field.name) for field in dataclasses.fields(spec) if field.init

@@ -1,4 +1,4 @@
-"""Values arrive as what was sent; what cannot be sent is named with its path."""
+"""Values arrive unchanged; errors name the path of values that cannot be sent."""
 
 from __future__ import annotations
 

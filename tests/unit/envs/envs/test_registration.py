@@ -56,7 +56,7 @@ def toy(gym, **attributes):
 
 
 def both(script):
-    """What a script gives in both libraries, with empty registries."""
+    """The results of a script in both libraries, with empty registries."""
     results = []
     for library in LIBRARIES:
         with empty_registry(library):

@@ -1,4 +1,4 @@
-"""Drawing, and showing what was drawn."""
+"""Drawing and displaying frames."""
 
 import io
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Sub-environments in processes of their own do what they do in this one."""
+"""Sub-environments in separate processes behave as in this process."""
 
 import multiprocessing
 import os

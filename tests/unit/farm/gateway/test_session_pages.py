@@ -17,7 +17,7 @@ def member(name: str, sessions: int) -> Member:
 
 
 def told(member: Member, most: int, after: str) -> pb.ListSessionsResponse:
-    """Returns what a server answers."""
+    """Returns the answer of a server."""
     ids = [f"{number:04}-{member.incarnation}" for number in range(member.active)]
     rest = [each for each in ids if each > after]
     page = [pb.SessionSummary(session_id=each) for each in rest[:most]]

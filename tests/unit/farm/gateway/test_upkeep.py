@@ -1,4 +1,4 @@
-"""What a gateway learns of a server from a probe."""
+"""The result of a gateway's probe of a server."""
 
 from __future__ import annotations
 

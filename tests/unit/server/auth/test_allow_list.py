@@ -1,4 +1,4 @@
-"""What the operator listed may be asked for, and nothing else."""
+"""Only listed ids, arguments and wrappers are allowed."""
 
 from __future__ import annotations
 

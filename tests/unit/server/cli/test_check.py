@@ -1,4 +1,4 @@
-"""`envwire check`: what it says of an environment is plain text, and a server that is not there ends it at once."""
+"""`envwire check`: its findings are plain text, and an unreachable server ends it at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`--help` of every command shows what was written: Rich takes no brackets for markup."""
+"""`--help` of every command shows its full text: Rich does not interpret brackets as markup."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def commands(command: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 def written(command: Any) -> Iterator[str]:
-    """Yields the words with brackets of what is written about a command and its options."""
+    """Yields the words with brackets in the texts of a command and its options."""
     for each in (
         command.help,
         command.epilog,

@@ -1,4 +1,4 @@
-"""`envwire image` writes a Dockerfile; docker/image-test.sh builds and runs what it writes."""
+"""`envwire image` writes a Dockerfile; docker/image-test.sh builds and runs it."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from envwire.server._front.pipe import PipeEnd
 
 
 class Narrow(asyncio.Transport):
-    """A transport that is full after each write, until it is told that it is not.
+    """A transport that is full after each write, until the test drains it.
 
     Attributes:
         paused: Whether it reads nothing.

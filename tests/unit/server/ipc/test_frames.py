@@ -1,4 +1,4 @@
-"""Frames: whatever way a stream of bytes is cut, the same messages come out."""
+"""Frames: a stream of bytes gives the same messages however it is cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scoreboard: what a session process notes, the front reads, row by row."""
+"""The scoreboard: the front reads the values that session processes write, row by row."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class NoSlots:
 
 
 class Wire:
-    """What the link writes, cut into frames; asyncio's transport as far as it is used."""
+    """A fake asyncio transport that splits the link's writes into frames."""
 
     def __init__(self) -> None:
         self._reader = FrameReader(LIMIT)
@@ -54,7 +54,7 @@ class Wire:
 
 
 class Heard:
-    """What a session heard."""
+    """The events of a session."""
 
     label = "session"
 
@@ -72,7 +72,7 @@ class Heard:
 
 
 class Scene:
-    """A link whose process is played by the test."""
+    """A link with the test as its process."""
 
     def __init__(self) -> None:
         self.lost, self.slots, self.charges = 0, list[int](), list[str]()

@@ -27,7 +27,7 @@ def log(clock: Clock) -> OutputLog:
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What was logged of environments; threads that other tests left may log as well."""
+    """The log lines of environments; threads of other tests may log as well."""
     return [text for name, _, text in caplog.record_tuples if name == "envwire.server.output"]
 
 

@@ -1,4 +1,4 @@
-"""A chunk of actions in one request: what is taken, what is answered, what is kept."""
+"""A chunk of actions in one request: the steps taken, the answer, and the stored answer."""
 
 from __future__ import annotations
 

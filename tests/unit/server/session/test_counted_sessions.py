@@ -1,4 +1,4 @@
-"""What a session notes of its requests: episodes once each, repeats, replays."""
+"""A session's counters: episodes, counted once each, repeats and replays."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Counting(gym.Env[Any, Any]):
 
 
 class Kept:
-    """Keeps what was noted."""
+    """Stores the counted values."""
 
     def __init__(self) -> None:
         self.episodes: list[tuple[float, int]] = []
@@ -49,7 +49,7 @@ class Kept:
 
 
 class Scene:
-    """A session and what it noted; requests are numbered as they come."""
+    """A session and its counted values; requests are numbered in order."""
 
     def __init__(self, counts_episodes: bool = True) -> None:
         self.session = Session(Counting(), envwire_family())

@@ -1,4 +1,4 @@
-"""Recordings that are not what they should be are refused; a long one is served in parts."""
+"""Invalid recordings are refused; a long one is served in parts."""
 
 from __future__ import annotations
 

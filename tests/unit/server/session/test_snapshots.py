@@ -1,4 +1,4 @@
-"""What a session keeps of saved states is bounded by the memory that they take, wrappers' copies included."""
+"""The saved states of a session are bounded by their memory, wrappers' copies included."""
 
 from __future__ import annotations
 

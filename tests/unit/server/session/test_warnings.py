@@ -1,4 +1,4 @@
-"""A client hears its environment's warnings, with the answer or the error, and none of what the server does itself."""
+"""A client gets its environment's warnings with the answer or the error, but none of the server's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of environments: what their tables may say, what they take from the server, and what is refused."""
+"""Groups of environments: the settings of their tables, inherited settings, and refused ones."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_settings_can_be_read_by_python_3_10(config: type) -> None:
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[ServerConfig]:
-    """What the command line would have served."""
+    """The settings that the command line would serve with."""
     configs: list[ServerConfig] = []
     monkeypatch.setattr("envwire.server.serving.run", lambda config, _: configs.append(config))
     return configs

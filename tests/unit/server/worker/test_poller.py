@@ -58,7 +58,7 @@ def serve_until(waiting: Waiting, condition: Callable[[], bool]) -> bool:
 
 @pytest.fixture
 def waiting(monkeypatch: pytest.MonkeyPatch) -> Waiting:
-    """One whose last wait was short, so that it polls first."""
+    """A poller whose last wait was short, so that it polls first."""
     made = Waiting()
     monkeypatch.setattr(made._spin, "short", True)
     return made

@@ -40,7 +40,7 @@ FRAMES_MODULE = "tests.direct.hosted_frames"
 
 
 class Front:
-    """The other ends of a worker's sockets: what the front would say can be said byte by byte."""
+    """The other ends of a worker's sockets, over which a test can send the front's bytes one by one."""
 
     def __init__(self, limit: int = 5000) -> None:
         config = ServerConfig(
@@ -63,7 +63,7 @@ class Front:
         self.link.settimeout(10.0)
 
     def ask(self, number: int, request: pb.InteractRequest) -> pb.InteractResponse:
-        """Sends what a client asked and returns the reply."""
+        """Sends a client's request and returns the reply."""
         self.frames.send(Kind.CLIENT, number, [request.SerializeToString()])
         return self.hear(number)
 

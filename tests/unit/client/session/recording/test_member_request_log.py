@@ -1,4 +1,4 @@
-"""The log of a vector environment: what is in it after any number of requests, and where members begin."""
+"""The log of a vector environment: its content after any number of requests, and the starts of members."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def answer(number: int) -> list[bytes | memoryview]:
 
 
 def step(of: MemberRequestLog, numbers: range, every: dict[int, int]) -> None:
-    """Adds steps; members are reset every so many of them."""
+    """Adds steps; members are reset at regular intervals."""
     for number in numbers:
         starts = {index: state(number) for index, each in every.items() if number % each == 0}
         of.add(STEP, answer(number), starts)

@@ -1,4 +1,4 @@
-"""Dialing closes what it opened when it fails."""
+"""Dialing closes its sockets when it fails."""
 
 from __future__ import annotations
 

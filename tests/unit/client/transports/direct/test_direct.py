@@ -1,4 +1,4 @@
-"""The direct transport without a server: where it dials, when it falls back, and what it makes of refusals."""
+"""The direct transport without a server: its addresses, its fallback, and its handling of refusals."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class Grpc:
 
 
 class Scene:
-    """A direct transport, and what it opens."""
+    """A direct transport and its opened connections."""
 
     def __init__(
         self,

@@ -42,7 +42,7 @@ def _system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def turn(loop: asyncio.AbstractEventLoop) -> None:
-    """Runs the loop until it has called back for what is readable."""
+    """Runs the loop until it has called back for readable sockets."""
     loop.run_until_complete(asyncio.wait_for(asyncio.sleep(0.01), SECONDS))
 
 

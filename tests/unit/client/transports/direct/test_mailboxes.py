@@ -1,4 +1,4 @@
-"""A channel with a mailbox: replies are found wherever they come, and nobody sleeps beside one."""
+"""A channel with a mailbox: replies are found in the box and on the socket, and no reader sleeps while one is there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replies that arrive piece by piece, in whatever pieces, without a wait."""
+"""Replies that arrive in pieces of any size, without a wait."""
 
 from __future__ import annotations
 

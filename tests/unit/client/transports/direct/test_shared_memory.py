@@ -1,4 +1,4 @@
-"""Memory that a server offers: what is not as it says, or could shrink below what is mapped, is refused."""
+"""Memory that a server offers is refused if it differs from its description, or could shrink below the mapping."""
 
 from __future__ import annotations
 

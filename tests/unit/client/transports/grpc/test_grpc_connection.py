@@ -1,4 +1,4 @@
-"""What a call that failed says of the server is read from gRPC's code and text."""
+"""The state of a server after a failed call follows from gRPC's code and text."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Gateway:
 
 @pytest.fixture
 def dialled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Has all gateways allocate at a server far away; returns what is dialled there."""
+    """Makes all gateways allocate at a remote server; returns the dialled addresses."""
     found: list[str] = []
 
     def dial(target: str, *_: object) -> None:

@@ -1,4 +1,4 @@
-"""Infos of sessions merge into what a `SyncVectorEnv` gathers."""
+"""Infos of sessions merge into the infos of a `SyncVectorEnv`."""
 
 from __future__ import annotations
 

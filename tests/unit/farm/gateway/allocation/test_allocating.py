@@ -89,7 +89,7 @@ class Gateway:
             self._nodes[share.member.hello.server_id].reservations.release(share.name)
 
     def reserved(self) -> int:
-        """Returns what the nodes reported."""
+        """Returns the reports of the nodes."""
         return sum(member.reserved + member.pending for member in self.registry)
 
     def close(self) -> None:

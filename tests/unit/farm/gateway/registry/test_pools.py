@@ -21,7 +21,7 @@ REQUIREMENTS = [
 
 
 def rank(requirements: Requirements, member: Member) -> tuple[bool, float, int]:
-    """Returns what the server that a Make goes to has least of."""
+    """Returns the sort key by which the server for a Make has the minimum."""
     return (
         not requirements.is_preferred(member),
         requirements.order * member.load / member.capacity,
@@ -41,7 +41,7 @@ def new_member(random: random.Random, number: int) -> Member:
 
 
 def change(random: random.Random, member: Member) -> None:
-    """Changes what a Make depends on."""
+    """Changes the values on which the choice for a Make depends."""
     name, value = random.choice(
         [
             ("active", random.randint(0, 5)),

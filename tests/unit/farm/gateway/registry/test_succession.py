@@ -1,4 +1,4 @@
-"""Ids and incarnations of servers that live are theirs; what was found dead can be replaced."""
+"""Ids and incarnations of live servers cannot be taken over; dead servers can be replaced."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def hello(session_id: str = "known", secret: bytes = SECRET) -> bytes:
 
 
 class Hosted:
-    """The sessions of a server, of which it has one, which answers what it is handed over with b"hi"."""
+    """The sessions of a server: a single one, which answers each connection with b"hi"."""
 
     def __init__(self) -> None:
         self.memory: list[MemoryUse] = []

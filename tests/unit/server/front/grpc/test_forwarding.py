@@ -272,7 +272,7 @@ def leave_at_once(address: tuple[str, int]) -> None:
 
 @pytest.fixture
 def uncollected() -> Iterator[None]:
-    """Keeps the garbage collector from closing what was forgotten."""
+    """Prevents the garbage collector from closing unreferenced connections."""
     gc.disable()
     yield
     gc.enable()

@@ -1,4 +1,4 @@
-"""Tracing is off unless it is asked for, and says what it needs. `make test-otel` tests the spans."""
+"""Tracing is off by default, and names missing packages. `make test-otel` tests the spans."""
 
 from __future__ import annotations
 

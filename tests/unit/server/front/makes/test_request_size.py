@@ -1,4 +1,4 @@
-"""What the front parses is small; what a session parses may be as large as a message."""
+"""The front parses only small requests; a session parses requests up to the message limit."""
 
 from __future__ import annotations
 

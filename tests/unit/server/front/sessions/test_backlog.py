@@ -1,4 +1,4 @@
-"""Requests that wait are bounded, by session and by client; what is answered or lost counts no more."""
+"""Waiting requests are bounded, by session and by client; answered and lost ones no longer count."""
 
 from __future__ import annotations
 

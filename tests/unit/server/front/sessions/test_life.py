@@ -20,7 +20,7 @@ class Output:
 
 
 class Process:
-    """A process that does nothing but note what is done to it."""
+    """A process that only records its calls."""
 
     pid = 7
     output = Output()
@@ -39,7 +39,7 @@ class Process:
 
 
 def lead(*events: Event) -> tuple[SessionRecord, list[str]]:
-    """Returns a session that went through these events, and what was done to its process."""
+    """Returns a session after the given events, and the calls of its process."""
 
     async def main() -> SessionRecord:
         on_end = mock.Mock()

@@ -31,7 +31,7 @@ def interpreter(**settings: Any) -> Interpreter:
 
 
 def reporting(directory: Path, text: str) -> Interpreter:
-    """Returns one whose program prints a text."""
+    """Returns an interpreter whose program prints a text."""
     program = directory / "python"
     program.write_text(f"#!/bin/sh\necho '{text}'\n")
     program.chmod(0o755)
