@@ -1,8 +1,8 @@
 #!/bin/sh
-# Regenerates the Python code beside the .proto files.
+# Regenerates the Python code next to the .proto files.
 #
-# The generator is the oldest supported one on purpose: newer generated code refuses older runtimes. It pins an
-# old protobuf, so it lives in an environment of its own.
+# It uses the oldest supported generator, because newer generated code refuses older runtimes. The generator pins an
+# old protobuf, so it has a separate virtual environment.
 set -eu
 cd "$(dirname "$0")"
 generator=../.venv-protos
