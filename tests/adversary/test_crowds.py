@@ -1,4 +1,4 @@
-"""Many unauthenticated connections: each costs at most 1 MiB of memory and 1 s of the front's processor time."""
+"""Many unauthenticated connections: each costs at most 1 or 2 MiB of memory and 1 s of the front's processor time."""
 
 from __future__ import annotations
 
