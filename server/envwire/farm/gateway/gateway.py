@@ -37,7 +37,7 @@ from envwire.server._front.event_loop import raise_file_limit, run_loop, stop_on
 from envwire.server._front.grpc.edge import GrpcPort, options
 from envwire.server._front.grpc.health import Health
 from envwire.server._front.http.port import Routes as HttpRoutes
-from envwire.server._front.http.port import http_port
+from envwire.server._front.http.port import http_port, operations
 from envwire.server._front.tally import Tally
 
 _STOP_GRACE_SECONDS = 1.0
@@ -162,7 +162,6 @@ def _http_routes(
     clock: Callable[[], float],
 ) -> HttpRoutes:
     from envwire.farm.gateway.metrics import GatewayMetrics
-    from envwire.server._front.http.operations import operations
 
     metrics = GatewayMetrics(registry, tally, allocator, queue, clock)
     return operations(access, lambda: True, metrics)

@@ -21,7 +21,7 @@ from envwire.server._front.control_service import ControlService
 from envwire.server._front.direct.listener import DirectListener
 from envwire.server._front.draining import DrainOrder, Notices
 from envwire.server._front.farm.orders import SlotOrders
-from envwire.server._front.http.port import Routes
+from envwire.server._front.http.port import Routes, operations
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.makes.request_size import addressed, check_size
@@ -118,7 +118,6 @@ class Front:
 
     def http_routes(self) -> Routes:
         """Returns the routes of the HTTP port."""
-        from envwire.server._front.http.operations import operations
         from envwire.server._front.http.server_metrics import ServerMetrics
 
         admission = self._admission

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from envwire.codec import FaultError
 
@@ -14,24 +14,6 @@ from envwire.codec import FaultError
 MAKE_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 #: Outcomes of a Make other than the reasons of errors.
 MADE, CANCELLED = "MADE", "CANCELLED"
-
-
-@dataclass
-class Histogram:
-    """A histogram of durations.
-
-    Attributes:
-        counts: Number of durations in each bucket; the last bucket has no upper bound.
-        total: Their sum, in seconds.
-    """
-
-    counts: list[int] = field(default_factory=lambda: [0] * (len(MAKE_BOUNDS) + 1))
-    total: float = 0.0
-
-    def add(self, seconds: float) -> None:
-        """Adds a duration."""
-        self.counts[bisect_left(MAKE_BOUNDS, seconds)] += 1
-        self.total += seconds
 
 
 @dataclass
@@ -53,7 +35,8 @@ class Tally:
 
     Attributes:
         makes: Number of Makes by outcome.
-        make_seconds: Their durations, including time in the queue.
+        make_buckets: Number of Makes by duration, including time in the queue; the last bucket has no upper bound.
+        make_seconds: Total of the durations.
         ends: Number of ended sessions, by the reason that their clients get.
         received: Bytes of requests over gRPC, without direct channels.
         sent: Bytes of their answers.
@@ -62,7 +45,8 @@ class Tally:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self.makes: Counter[str] = Counter()
-        self.make_seconds = Histogram()
+        self.make_buckets = [0] * (len(MAKE_BOUNDS) + 1)
+        self.make_seconds = 0.0
         self.ends: Counter[str] = Counter()
         self.received = self.sent = 0
 
@@ -77,4 +61,6 @@ class Tally:
             raise
         finally:
             self.makes[count.outcome] += 1
-            self.make_seconds.add(self._clock() - begun)
+            seconds = self._clock() - begun
+            self.make_buckets[bisect_left(MAKE_BOUNDS, seconds)] += 1
+            self.make_seconds += seconds

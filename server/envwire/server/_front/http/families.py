@@ -6,39 +6,34 @@ from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from typing import TypeVar
 
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    InfoMetricFamily,
-    Metric,
-    SummaryMetricFamily,
-)
+from prometheus_client import core
 
 from envwire.server._front.tally import MAKE_BOUNDS, Tally
 from envwire.server._version import VERSION
 
-_Labelled = TypeVar("_Labelled", GaugeMetricFamily, CounterMetricFamily)
+_Labelled = TypeVar("_Labelled", core.GaugeMetricFamily, core.CounterMetricFamily)
 
 
-def gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
+def gauge(name: str, text: str, value: float) -> core.GaugeMetricFamily:
     """Returns a gauge without labels."""
-    return GaugeMetricFamily(f"envwire_{name}", text, value)
+    return core.GaugeMetricFamily(f"envwire_{name}", text, value)
 
 
-def gauges(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
+def gauges(name: str, text: str, label: str, values: Mapping[str, float]) -> core.GaugeMetricFamily:
     """Returns a gauge with one label."""
-    return _filled(GaugeMetricFamily(f"envwire_{name}", text, labels=[label]), values)
+    return _filled(core.GaugeMetricFamily(f"envwire_{name}", text, labels=[label]), values)
 
 
-def counter(name: str, text: str, value: float) -> CounterMetricFamily:
+def counter(name: str, text: str, value: float) -> core.CounterMetricFamily:
     """Returns a counter without labels."""
-    return CounterMetricFamily(f"envwire_{name}", text, value)
+    return core.CounterMetricFamily(f"envwire_{name}", text, value)
 
 
-def counters(name: str, text: str, label: str, values: Mapping[str, float]) -> CounterMetricFamily:
+def counters(
+    name: str, text: str, label: str, values: Mapping[str, float]
+) -> core.CounterMetricFamily:
     """Returns a counter with one label."""
-    return _filled(CounterMetricFamily(f"envwire_{name}", text, labels=[label]), values)
+    return _filled(core.CounterMetricFamily(f"envwire_{name}", text, labels=[label]), values)
 
 
 def _filled(family: _Labelled, values: Mapping[str, float]) -> _Labelled:
@@ -49,28 +44,28 @@ def _filled(family: _Labelled, values: Mapping[str, float]) -> _Labelled:
 
 def summaries(
     name: str, text: str, label: str, values: Mapping[str, tuple[int, float]]
-) -> SummaryMetricFamily:
+) -> core.SummaryMetricFamily:
     """Returns a summary with one label; the values are counts and sums."""
-    family = SummaryMetricFamily(f"envwire_{name}", text, labels=[label])
+    family = core.SummaryMetricFamily(f"envwire_{name}", text, labels=[label])
     for key, (count, total) in sorted(values.items()):
         family.add_metric([key], count, total)
     return family
 
 
-def version() -> Metric:
+def version() -> core.Metric:
     """Returns a metric that has the version as a label."""
-    return InfoMetricFamily("envwire_build", "The version that runs.", {"version": VERSION})
+    return core.InfoMetricFamily("envwire_build", "The version that runs.", {"version": VERSION})
 
 
-def makes(tally: Tally) -> Iterator[Metric]:
+def makes(tally: Tally) -> Iterator[core.Metric]:
     """Yields the number of Makes and their durations."""
     yield counters(
         "makes", "Makes by outcome: MADE, CANCELLED or an error's reason.", "outcome", tally.makes
     )
     bounds = [*map(str, MAKE_BOUNDS), "+Inf"]
-    yield HistogramMetricFamily(
+    yield core.HistogramMetricFamily(
         "envwire_make_seconds",
         "How long Makes took, from the request to the answer, waiting included.",
-        buckets=list(zip(bounds, accumulate(tally.make_seconds.counts), strict=True)),
-        sum_value=tally.make_seconds.total,
+        buckets=list(zip(bounds, accumulate(tally.make_buckets), strict=True)),
+        sum_value=tally.make_seconds,
     )

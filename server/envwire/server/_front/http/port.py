@@ -1,4 +1,7 @@
-"""An HTTP/1.1 port that answers GET on a few paths: one request per connection, bounded in size, time and number."""
+"""The HTTP port of operators: `/livez`, `/readyz` and `/metrics`.
+
+It speaks HTTP/1.1 and answers GET on these paths: one request per connection, bounded in size, time and number.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +9,17 @@ import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envwire.codec import FaultError, Reason
-from envwire.server._auth.access import PeerIdentity
+from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._auth.tls import server_tls
 from envwire.server._front.ports import cannot_bind
 from envwire.server._settings.listening import Listening
+
+if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
 
 _SECONDS = 5.0
 _MAX_CONNECTIONS = 64
@@ -38,7 +43,36 @@ _STATUSES = {
 }
 
 
-@asynccontextmanager
+def operations(access: Access, ready: Callable[[], bool], collector: Collector) -> Routes:
+    """Returns the routes. Health is public; metrics need scope `observe` on a server with tokens.
+
+    Args:
+        access: Identifies callers.
+        ready: Returns whether Makes are accepted.
+        collector: Collects the metrics.
+    """
+    # Imported here, since most servers have no HTTP port.
+    from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+    from prometheus_client.process_collector import ProcessCollector
+
+    registry = CollectorRegistry()
+    registry.register(collector)
+    ProcessCollector(registry=registry)
+
+    def livez(_: PeerIdentity) -> Page:
+        return Page(b"ok\n")
+
+    def readyz(_: PeerIdentity) -> Page:
+        return Page(b"ok\n") if ready() else Page(b"draining\n", HTTPStatus.SERVICE_UNAVAILABLE)
+
+    def metrics(peer: PeerIdentity) -> Page:
+        access.identify(peer).check("metrics")
+        return Page(generate_latest(registry), content_type=CONTENT_TYPE_LATEST)
+
+    return {"/livez": livez, "/readyz": readyz, "/metrics": metrics}
+
+
+@contextlib.asynccontextmanager
 async def http_port(
     config: Listening, port: int, routes: Callable[[], Routes]
 ) -> AsyncGenerator[None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -25,6 +25,7 @@ from envwire.server._front.sessions.session_totals import SessionTotals
 from envwire.server._front.sessions.table import Sessions
 
 
+@dataclass(eq=False)
 class ServerMetrics(Collector):
     """Metrics of one server. Labels are served ids and the protocol's reasons, never values that a client sends.
 
@@ -34,10 +35,9 @@ class ServerMetrics(Collector):
         warm_pool: Its pool of environments made ahead.
     """
 
-    def __init__(self, sessions: Sessions, admission: Admission, warm_pool: WarmPool) -> None:
-        self._sessions = sessions
-        self._admission = admission
-        self._warm_pool = warm_pool
+    _sessions: Sessions
+    _admission: Admission
+    _warm_pool: WarmPool
 
     def collect(self) -> Iterator[Metric]:
         """Yields the metrics, computed at each scrape."""
@@ -58,12 +58,8 @@ class ServerMetrics(Collector):
             "sessions_ended", "Sessions that ended, by reason.", "reason", sessions.tally.ends
         )
         yield from self._session_totals()
-        yield counters(
-            "make_part_seconds",
-            "Time of Makes that succeeded, by what took it.",
-            "part",
-            asdict(sessions.make_timings),
-        )
+        text = "Time of Makes that succeeded, by what took it."
+        yield counters("make_part_seconds", text, "part", asdict(sessions.make_timings))
         both = {"received": sessions.tally.received, "sent": sessions.tally.sent}
         yield counters("grpc_bytes", "Bytes of messages over gRPC.", "direction", both)
 
@@ -72,65 +68,39 @@ class ServerMetrics(Collector):
         totals = deepcopy(self._sessions.totals)
         for session in self._sessions:
             totals.add(session)
-        for name, (text, value) in _plain(totals).items():
-            yield counter(name, text, value)
+        yield from _unlabelled(totals)
         both = {"received": totals.received, "sent": totals.sent}
         yield counters("direct_bytes", "Bytes of messages on direct channels.", "direction", both)
-        yield counters(
-            "recoveries",
-            "Sessions in which a client replayed what a lost session had served, by the reason of the loss.",
-            "reason",
-            totals.recoveries,
-        )
+        text = "Sessions in which a client replayed what a lost session had served, by the reason of the loss."
+        yield counters("recoveries", text, "reason", totals.recoveries)
         yield from _episodes(totals)
 
 
-def _plain(totals: SessionTotals) -> dict[str, tuple[str, float]]:
-    """Returns the text and value of each counter without labels, by name."""
+def _unlabelled(totals: SessionTotals) -> Iterator[Metric]:
+    """Yields the counters without labels."""
+    yield counter("requests", "Requests that sessions served, steps among them.", totals.requests)
+    text = "Requests that came again and got the answer that was kept."
+    yield counter("requests_repeated", text, totals.repeated)
+    text = "Requests of lost sessions that were served again in new ones."
+    yield counter("requests_replayed", text, totals.replayed)
+    yield counter("steps", "Steps that environments took.", totals.steps)
+    text = "Time in which sessions' processes served requests."
+    yield counter("request_seconds", text, totals.serving)
+    text = "Time of that which the environments' steps took."
+    yield counter("environment_seconds", text, totals.stepping)
+    text = "Time of that in which requests were read and answers written, calls other than steps included."
     codec = max(0.0, totals.serving - totals.stepping - totals.replying)
-    return {
-        "requests": ("Requests that sessions served, steps among them.", totals.requests),
-        "requests_repeated": (
-            "Requests that came again and got the answer that was kept.",
-            totals.repeated,
-        ),
-        "requests_replayed": (
-            "Requests of lost sessions that were served again in new ones.",
-            totals.replayed,
-        ),
-        "steps": ("Steps that environments took.", totals.steps),
-        "request_seconds": ("Time in which sessions' processes served requests.", totals.serving),
-        "environment_seconds": (
-            "Time of that which the environments' steps took.",
-            totals.stepping,
-        ),
-        "codec_seconds": (
-            "Time of that in which requests were read and answers written, calls other than steps included.",
-            codec,
-        ),
-        "wire_seconds": (
-            "Time of that in which answers were handed to the system.",
-            totals.replying,
-        ),
-        "relay_seconds": (
-            "Time in which the server waited for sessions' processes to answer requests over gRPC.",
-            totals.relaying,
-        ),
-    }
+    yield counter("codec_seconds", text, codec)
+    text = "Time of that in which answers were handed to the system."
+    yield counter("wire_seconds", text, totals.replying)
+    text = "Time in which the server waited for sessions' processes to answer requests over gRPC."
+    yield counter("relay_seconds", text, totals.relaying)
 
 
 def _episodes(totals: SessionTotals) -> Iterator[Metric]:
     """Yields counts of finished episodes; episodes that a recovery replays do not count again."""
     by_id = totals.episodes.items()
-    yield summaries(
-        "episode_return",
-        "Returns of episodes that ended.",
-        "env_id",
-        {env_id: (sums.episodes, sums.returns) for env_id, sums in by_id},
-    )
-    yield summaries(
-        "episode_length",
-        "Steps of episodes that ended.",
-        "env_id",
-        {env_id: (sums.episodes, sums.lengths) for env_id, sums in by_id},
-    )
+    returns = {env_id: (sums.episodes, sums.returns) for env_id, sums in by_id}
+    yield summaries("episode_return", "Returns of episodes that ended.", "env_id", returns)
+    lengths = {env_id: (sums.episodes, sums.lengths) for env_id, sums in by_id}
+    yield summaries("episode_length", "Steps of episodes that ended.", "env_id", lengths)
