@@ -9,7 +9,6 @@ from typing import Any
 
 from envwire.codec.durations import to_duration
 from envwire.server._auth.client import Client
-from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.kept_makes import KeptMakes
 from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.sessions.step_times import StepTimes
@@ -34,21 +33,20 @@ class ControlService:
         loaded: The environments that the server makes.
         sessions: Its sessions.
         maker: Makes the sessions.
-        admission: Knows whether the server drains.
 
     Attributes:
+        loaded: The same.
         handlers: The methods, by their requests' fields in InteractRequest.
     """
 
     _config: ServerConfig
-    _loaded: Loaded
+    loaded: Loaded
     _sessions: Sessions
     _maker: SessionMaker
-    _admission: Admission
 
     def __post_init__(self) -> None:
         self._kept = KeptMakes(self._sessions.is_fresh)
-        self._step_times = StepTimes(self._loaded.environments.environments)
+        self._step_times = StepTimes(self.loaded.environments.environments)
         self.handlers: dict[str, Handler] = {
             "make": self.make,
             "list_environments": self.list_environments,
@@ -71,7 +69,7 @@ class ControlService:
         self, _: pb.ListEnvironmentsRequest, __: Client
     ) -> pb.InteractResponse:
         """Lists the environments that the server makes."""
-        return pb.InteractResponse(list_environments=self._loaded.environments)
+        return pb.InteractResponse(list_environments=self.loaded.environments)
 
     async def renew_lease(self, request: pb.RenewLeaseRequest, _: Client) -> pb.InteractResponse:
         """Renews a session's lease."""
@@ -96,7 +94,15 @@ class ControlService:
     async def get_server_info(
         self, request: pb.GetServerInfoRequest, _: Client
     ) -> pb.InteractResponse:
-        """Describes the server: version, capabilities, limits and load."""
+        """Describes the server."""
+        return pb.InteractResponse(get_server_info=self.describe(request.env_id))
+
+    def describe(self, env_id: str = "") -> pb.GetServerInfoResponse:
+        """Describes the server: version, capabilities, limits and load, and the step time of an environment, if known.
+
+        Args:
+            env_id: Id of the environment; empty for none.
+        """
         config = self._config
         info = pb.GetServerInfoResponse(
             version=VERSION,
@@ -104,16 +110,16 @@ class ControlService:
             max_sessions=config.max_sessions,
             active_sessions=len(self._sessions),
             incarnation=self._sessions.incarnation,
-            libraries=self._loaded.libraries,
+            libraries=self.loaded.libraries,
             default_lease=to_duration(config.lease),
             max_lease=to_duration(config.max_lease),
             step_timeout=to_duration(config.step_timeout),
             max_message_bytes=config.max_message_bytes,
-            draining=self._admission.draining,
+            draining=self._sessions.draining,
             cpu_count=cpu_count(),
             max_envs_per_session=config.max_envs_per_session,
         )
-        step_time = self._step_times.of(request.env_id)
+        step_time = self._step_times.of(env_id)
         if step_time is not None:
             info.step_time.CopyFrom(to_duration(step_time))
-        return pb.InteractResponse(get_server_info=info)
+        return info

@@ -88,12 +88,12 @@ class Front:
         maker = SessionMaker(
             config, admission, sessions, warm_pool, self._reloading, self._direct.addresses
         )
-        self.control_service = ControlService(config, groups.loaded, sessions, maker, admission)
+        self.control_service = ControlService(config, groups.loaded, sessions, maker)
         self.notices = Notices(clock)
         self.drain_order = DrainOrder(config.drain_timeout)
         self.admin_service = AdminService(sessions, self.drain_order)
         self.observe_service = ObserveService(config, sessions, admission)
-        self.slot_orders = SlotOrders(sessions, admission)
+        self.slot_orders = SlotOrders(sessions)
         self._heap, self._heap_at = Heap(), 0.0
         self._upkeep = asyncio.ensure_future(self._sweep_forever())
 
@@ -120,9 +120,9 @@ class Front:
         """Returns the routes of the HTTP port."""
         from envwire.server._front.http.server_metrics import ServerMetrics
 
-        admission = self._admission
-        metrics = ServerMetrics(self._sessions, admission, self._warm_pool)
-        return operations(self.access, lambda: not admission.draining, metrics)
+        sessions = self._sessions
+        metrics = ServerMetrics(sessions, self._admission, self._warm_pool)
+        return operations(self.access, lambda: not sessions.draining, metrics)
 
     async def _sweep_forever(self) -> None:
         while True:

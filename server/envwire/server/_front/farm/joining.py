@@ -8,24 +8,20 @@ import logging
 import random
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import grpc
 import grpc.aio
 
 from envwire.codec.durations import to_seconds
 from envwire.farm.v1 import farm_pb2
-from envwire.server._auth.client import TRUSTED
 from envwire.server._front.farm.fingerprint import fingerprint
 from envwire.server._front.farm.orders import AdminOrders, gateway_client
 from envwire.server._front.farm.tunnelling import carry_connection
 from envwire.server._front.front import Front
 from envwire.server._settings.listening import host_of, is_unspecified, local_target
 from envwire.server.config import ServerConfig
-from envwire.v1 import environment_pb2 as pb
 
 _log = logging.getLogger("envwire.server")
 
@@ -45,11 +41,7 @@ _OPTIONS = (
 )
 
 
-class _OutdatedGatewayError(Exception):
-    """The gateway does not support tunnels, without which it cannot reach the server."""
-
-
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def joined(
     config: ServerConfig, front: Front, target: str, token: str
 ) -> AsyncGenerator[None]:
@@ -150,7 +142,7 @@ class Joiner:
             grpc.RpcError: The gateway is unreachable, or refuses.
             asyncio.InvalidStateError: The gateway ended the registration.
             asyncio.TimeoutError: The gateway does not answer.
-            _OutdatedGatewayError: The server needs a tunnel, which the gateway does not support.
+            OSError: The server needs a tunnel, which the gateway does not support.
         """
         async with self._channel(gateway) as channel:
             call: Any = channel.stream_stream(
@@ -158,12 +150,12 @@ class Joiner:
                 request_serializer=farm_pb2.RegisterRequest.SerializeToString,
                 response_deserializer=farm_pb2.RegisterResponse.FromString,
             )(metadata=self._metadata)
-            hello = await self._hello()
+            hello = self._hello()
             answer = await asyncio.wait_for(_say_hello(call, hello), _ANSWER_SECONDS)
             if answer is grpc.aio.EOF:
                 raise asyncio.TimeoutError
             if self._tunnelled and not answer.tunnel_key:
-                raise _OutdatedGatewayError("it is too old to know --tunnel; update it")
+                raise OSError("it is too old to know --tunnel; update it")
             _log.info("registered with gateway %s as %s", gateway, self._name)
             self._front.access.tickets.trust(
                 gateway, answer.ticket_key, hello.info.incarnation, answer.ticket_clock
@@ -200,26 +192,20 @@ class Joiner:
             return grpc.aio.insecure_channel(gateway, _OPTIONS)
         return grpc.aio.secure_channel(gateway, self._tls, _OPTIONS)
 
-    async def _hello(self) -> farm_pb2.ServerHello:
+    def _hello(self) -> farm_pb2.ServerHello:
         control = self._front.control_service
-        listed = await control.list_environments(pb.ListEnvironmentsRequest(), TRUSTED)
-        info = await self._info()
+        info = control.describe()
         return farm_pb2.ServerHello(
             server_id=self._name,
             address=self._address,
             info=info,
-            environments=listed.list_environments.environments,
+            environments=control.loaded.environments.environments,
             labels=self._labels,
             fingerprint=fingerprint(info.libraries, self._front.packages),
             keeps_slots=True,
             takes_admin_orders=True,
             tunnelled=self._tunnelled,
         )
-
-    async def _info(self) -> pb.GetServerInfoResponse:
-        asked = pb.GetServerInfoRequest()
-        answer = await self._front.control_service.get_server_info(asked, TRUSTED)
-        return answer.get_server_info
 
     async def _obey(self, call: Any, writing: asyncio.Lock, admin: AdminOrders) -> None:
         """Executes the gateway's orders until it ends the registration."""
@@ -241,7 +227,7 @@ class Joiner:
                 obeying.result()
                 raise asyncio.InvalidStateError
             async with writing:
-                load = await self._load()
+                load = self._load()
                 if load != reported or age >= beat:
                     await call.write(farm_pb2.RegisterRequest(load=load))
                     reported, age = load, 0.0
@@ -250,8 +236,8 @@ class Joiner:
         await call.done_writing()
         await obeying
 
-    async def _load(self) -> farm_pb2.ServerLoad:
-        info = await self._info()
+    def _load(self) -> farm_pb2.ServerLoad:
+        info = self._front.control_service.describe()
         return farm_pb2.ServerLoad(
             active_sessions=info.active_sessions,
             draining=info.draining,
@@ -266,10 +252,7 @@ async def _say_hello(call: Any, hello: farm_pb2.ServerHello) -> Any:
 
 
 #: Errors after which an attempt is repeated.
-_FAILURES = (
-    *(grpc.RpcError, asyncio.TimeoutError, asyncio.InvalidStateError),
-    *(OSError, _OutdatedGatewayError),
-)
+_FAILURES = (grpc.RpcError, asyncio.TimeoutError, asyncio.InvalidStateError, OSError)
 
 
 def _reason(error: Exception) -> str:

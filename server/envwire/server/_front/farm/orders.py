@@ -12,7 +12,6 @@ from envwire.farm.v1 import farm_pb2
 from envwire.server._auth.client import FARM_PREFIX, TOKEN_PREFIX, Client
 from envwire.server._auth.scopes import EVERYTHING, Scope
 from envwire.server._front.admin_service import AdminService
-from envwire.server._front.makes.admission import Admission
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._logs.fields import extra
 
@@ -79,12 +78,10 @@ class SlotOrders:
 
     Args:
         sessions: The server's sessions.
-        admission: Knows whether the server drains.
     """
 
-    def __init__(self, sessions: Sessions, admission: Admission) -> None:
+    def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
-        self._admission = admission
 
     @property
     def reserved(self) -> int:
@@ -106,7 +103,7 @@ class SlotOrders:
         name, held = order.reservation_id, to_seconds(order.held)
         if order.action == _Action.ACTION_RESERVE:
             # A count of 0 takes no slot: a draining server still answers repeats of earlier Makes.
-            refuses = self._admission.draining and order.count > 0
+            refuses = self._sessions.draining and order.count > 0
             granted = not refuses and self._sessions.reserve_slots(
                 name, order.count, held, order.principal
             )

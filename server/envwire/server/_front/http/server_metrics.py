@@ -41,14 +41,14 @@ class ServerMetrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Yields the metrics, computed at each scrape."""
-        sessions, admission = self._sessions, self._admission
+        sessions = self._sessions
         yield version()
         yield gauge("slots", "Sessions that the server can hold.", sessions.capacity)
         yield gauge(
             "slots_used", "Slots that are taken, Makes in progress included.", len(sessions)
         )
-        yield gauge("makes_waiting", "Makes that wait for a free slot.", admission.waiting)
-        yield gauge("draining", "1 when the server takes no more sessions.", admission.draining)
+        yield gauge("makes_waiting", "Makes that wait for a free slot.", self._admission.waiting)
+        yield gauge("draining", "1 when the server takes no more sessions.", sessions.draining)
         by_id = Counter(each.env_id for each in sessions)
         yield gauges("sessions", "Sessions by environment.", "env_id", by_id)
         text = "Environments that are made and have no client yet, by environment."

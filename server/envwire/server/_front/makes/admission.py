@@ -86,7 +86,6 @@ class Admission:
         self._rate = Rate(config.max_makes_per_minute, sessions.clock)
         self._queue = Queue(sessions, config.queue, config.queue_timeout)
         self._tickets = tickets
-        self.draining = False
 
     def check(
         self, request: pb.MakeRequest, client: Client
@@ -96,7 +95,7 @@ class Admission:
         Raises:
             FaultError: The Make is not allowed.
         """
-        if self.draining:
+        if self._sessions.draining:
             raise _draining()
         check_bounds(request)
         if client.ticket is not None:
@@ -137,7 +136,7 @@ class Admission:
 
     def close(self) -> None:
         """Refuses all Makes from now on, including those in the queue."""
-        self.draining = True
+        self._sessions.draining = True
         self._queue.reject_all(_draining())
 
     def _check_served(self, request: pb.MakeRequest) -> None:

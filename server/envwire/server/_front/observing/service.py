@@ -75,7 +75,7 @@ class ObserveService:
     Args:
         config: The server's settings.
         sessions: Its sessions.
-        admission: Knows how many clients wait for a free slot, and whether the server drains.
+        admission: Knows how many clients wait for a free slot.
     """
 
     def __init__(self, config: ServerConfig, sessions: Sessions, admission: Admission) -> None:
@@ -204,7 +204,7 @@ class ObserveService:
             active_sessions=len(self._sessions),
             max_sessions=self._config.max_sessions,
             waiting=self._admission.waiting,
-            draining=self._admission.draining,
+            draining=self._sessions.draining,
             processor_time=time.process_time(),
             memory=_memory(),
             frames=self._config.frames,

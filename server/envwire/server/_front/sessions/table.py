@@ -53,6 +53,7 @@ class Sessions:
         holders: Number of sessions by client, including those being made.
         reservations: Slots that are reserved for Makes which name them.
         group_slots: Limits and counts of each group's slots.
+        draining: Whether the server takes no new sessions, since it is about to stop.
         on_free: Called when a slot becomes free.
         on_end: Called with each session that ended, and its end reason.
     """
@@ -73,6 +74,7 @@ class Sessions:
         self.holders: Counter[str] = Counter()
         self.reservations = Reservations(clock)
         self.group_slots = GroupSlots()
+        self.draining = False
         self.on_free: Callable[[], None] = lambda: None
         self.on_end: Callable[[SessionRecord, FaultError], None] = lambda _, __: None
 
