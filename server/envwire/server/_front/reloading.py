@@ -16,31 +16,22 @@ from envwire.server._front.sessions.table import Sessions
 from envwire.server._processes.forkserver_start import ForkserverError
 from envwire.server._processes.groups.groups import Group
 
-
-class SourceFiles:
-    """Source files with their state at import.
-
-    Args:
-        files: Their paths.
-    """
-
-    def __init__(self, files: Iterable[str]) -> None:
-        self._imported = {file: stamp(file) for file in files}
-
-    def edited(self) -> list[str]:
-        """Returns the files that changed since they were imported."""
-        return [file for file, imported in self._imported.items() if stamp(file) != imported]
-
-    def including(self, files: Iterable[str]) -> SourceFiles:
-        """Returns these files and others; a file that is already known keeps its first state."""
-        both = SourceFiles({*files, *self._imported})
-        both._imported.update(self._imported)
-        return both
-
-
 _log = logging.getLogger("envwire.server")
 
 _POLL_SECONDS = 0.5
+
+#: Source files with their state at import.
+Stamps = dict[str, tuple[int, int, int] | None]
+
+
+def stamps(files: Iterable[str], known: Stamps | None = None) -> Stamps:
+    """Returns files with their present state, and files that are known already with their known one."""
+    return {file: stamp(file) for file in files} | (known or {})
+
+
+def changed(files: Stamps) -> list[str]:
+    """Returns the files that changed since they were imported."""
+    return [file for file, imported in files.items() if stamp(file) != imported]
 
 
 class Reloading:
@@ -55,7 +46,7 @@ class Reloading:
         self._forkserver = group.forkserver
         self._loaded = group.loaded
         self._sessions = sessions
-        self._files = SourceFiles(group.loaded.files)
+        self._files = stamps(group.loaded.files)
         self._broken = ""
         self._reloading: asyncio.Task[None] | None = None
         self._watching = asyncio.ensure_future(self._watch())
@@ -88,14 +79,14 @@ class Reloading:
     async def _bring_up_to_date(self, *, again: bool = False) -> None:
         while self._reloading is not None and not self._reloading.done():
             await asyncio.wait({self._reloading})
-        if again or self._files.edited():
+        if again or changed(self._files):
             # A separate task: a client that stops waiting must not cancel the reload.
             self._reloading = asyncio.ensure_future(self._reload())
             await asyncio.shield(self._reloading)
 
     async def _reload(self) -> None:
-        edited = ", ".join(map(os.path.relpath, self._files.edited())) or "another file"
-        files = SourceFiles(self._loaded.files)  # notices edits during the reload
+        edited = ", ".join(map(os.path.relpath, changed(self._files))) or "another file"
+        files = stamps(self._loaded.files)  # notices edits during the reload
         try:
             loaded = await self._forkserver.reload()
         except (ForkserverError, OSError) as error:
@@ -104,7 +95,7 @@ class Reloading:
             self._files, self._broken = files, str(error)
             return
         self._loaded.update(loaded)
-        self._files, self._broken = files.including(loaded.files), ""
+        self._files, self._broken = stamps(loaded.files, files), ""
         _log.info(
             "%s was edited: new sessions get the edited code, and %d go on with what they began with",
             edited,
