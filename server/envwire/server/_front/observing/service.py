@@ -159,12 +159,7 @@ class ObserveService:
     def _find(self, session_id: str) -> SessionRecord | Ended:
         found = self._sessions.get(session_id) or self._history.get(session_id)
         if found is None:
-            raise FaultError(
-                Reason.UNKNOWN_SESSION,
-                f"no session {session_id!r} on this server (run {self._sessions.incarnation}): it ended long ago, or "
-                "another server or an earlier run of this one made it",
-                metadata={"session_id": session_id, "incarnation": self._sessions.incarnation},
-            )
+            raise self._sessions.unknown(session_id, remedy="")
         return found
 
     def _check_theirs(self, client: Client, session: SessionRecord | Ended) -> bool:

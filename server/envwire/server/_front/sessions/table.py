@@ -108,7 +108,7 @@ class Sessions:
         if not self.reservations.take(reservation) and self.full:
             raise self.no_slot()
         self.holders[owner] += 1
-        self.group_slots.take(group)
+        self.group_slots.taken[group] += 1
 
     @property
     def full(self) -> bool:
@@ -163,7 +163,7 @@ class Sessions:
         self.holders[owner] -= 1
         if not self.holders[owner]:
             del self.holders[owner]
-        self.group_slots.give_back(group)
+        self.group_slots.taken[group] -= 1
 
     def add(self, session: SessionRecord) -> None:
         """Adds a session in the slot that was reserved for it."""
@@ -202,7 +202,7 @@ class Sessions:
             )
         session = self._live.get(session_id) or self._ended.get(session_id)
         if session is None:
-            raise self._unknown(session_id)
+            raise self.unknown(session_id)
         if not hmac.compare_digest(session.secret, secret):
             raise FaultError(
                 Reason.WRONG_SECRET,
@@ -222,7 +222,7 @@ class Sessions:
         if session := self._live.get(session_id):
             session.end(Event.TERMINATE)
         elif session_id not in self._ended:
-            raise self._unknown(session_id)
+            raise self.unknown(session_id)
 
     def get(self, session_id: str) -> SessionRecord | None:
         """Returns a live session; None if there is none with this id."""
@@ -251,11 +251,12 @@ class Sessions:
             return None
         return session, drop_header(raw, end)
 
-    def _unknown(self, session_id: str) -> FaultError:
+    def unknown(self, session_id: str, remedy: str = ". Make the environment again") -> FaultError:
+        """Returns the error for an id that no session has, or that is remembered no longer."""
         return FaultError(
             Reason.UNKNOWN_SESSION,
             f"no session {session_id!r} on this server (run {self.incarnation}): it ended long ago, or another "
-            "server or an earlier run of this one made it. Make the environment again",
+            f"server or an earlier run of this one made it{remedy}",
             metadata={"session_id": session_id, "incarnation": self.incarnation},
         )
 
