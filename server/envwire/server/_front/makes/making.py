@@ -29,6 +29,9 @@ from envwire.server._processes.process import Process
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 
+#: The order to make an environment, or the session to copy.
+_Order = MakeOrder | SessionRecord
+
 
 @dataclass(eq=False)
 class SessionMaker:
@@ -117,11 +120,7 @@ class SessionMaker:
         return session
 
     async def _ask(
-        self,
-        session: SessionRecord,
-        order: MakeOrder | SessionRecord,
-        group: Group,
-        warm: WarmEnvironment | None,
+        self, session: SessionRecord, order: _Order, group: Group, warm: WarmEnvironment | None
     ) -> pb.InteractResponse:
         try:
             if warm:
@@ -153,7 +152,7 @@ class SessionMaker:
         return reply
 
 
-async def _place(order: MakeOrder | SessionRecord, group: Group, client: Client) -> Process:
+async def _place(order: _Order, group: Group, client: Client) -> Process:
     """Returns a process with a free slot; for a copy, one forked from the source's process.
 
     Raises:

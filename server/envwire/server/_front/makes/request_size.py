@@ -77,13 +77,8 @@ def check_bounds(request: environment_pb2.MakeRequest) -> None:
 
 def _counts(request: environment_pb2.MakeRequest) -> Iterator[tuple[str, int, int]]:
     """Yields (name, count, limit), cheap counts first, so that a sequence that is too long is never iterated."""
-    for what, name in (
-        ("characters of env_id", request.env_id),
-        ("characters of library", request.library),
-        ("characters of prefer", request.prefer),
-        ("characters of render_mode", request.render_mode),
-    ):
-        yield what, len(name), MAX_NAME_CHARACTERS
+    for field in ("env_id", "library", "prefer", "render_mode"):
+        yield f"characters of {field}", len(getattr(request, field)), MAX_NAME_CHARACTERS
     yield "keyword arguments", len(request.kwargs.entries), MAX_KWARGS
     yield "wrappers", len(request.wrappers), MAX_WRAPPERS
     for wrapper in request.wrappers:
