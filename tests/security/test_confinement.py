@@ -118,7 +118,7 @@ def test_an_environment_cannot_signal_others(spies: tuple[RemoteEnv, RemoteEnv, 
 def test_the_front_is_closed_to_its_own_user() -> None:
     program = (
         "import asyncio, ctypes\n"
-        "from envwire.server.serving import run_loop\n"
+        "from envwire.server._front.event_loop import run_loop\n"
         "async def main(): print(ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))\n"
         "run_loop(main())\n"
     )

@@ -6,11 +6,10 @@ The field's name is the keyword of `Server` and the key in a TOML file. Its type
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from envwire.server._settings.listening import Listening, check_listening
@@ -96,7 +95,7 @@ class ServerConfig(
 
     def to_json(self) -> str:
         """Returns the settings as one line of JSON, for the processes of this server."""
-        return json.dumps(dataclasses.asdict(self), default=os.fspath)
+        return json.dumps(asdict(self), default=os.fspath)
 
     @classmethod
     def from_json(cls, text: str) -> ServerConfig:

@@ -155,8 +155,7 @@ class Server:
             self._finalizer()
 
     def __enter__(self) -> Self:
-        self.start()
-        return self
+        return self.start()
 
     def __exit__(self, *_: object) -> None:
         self.stop()

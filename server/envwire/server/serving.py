@@ -8,12 +8,7 @@ from contextlib import AsyncExitStack
 
 from envwire.server._auth.secret_files import warn_of_exposed
 from envwire.server._bridges.process import openenv_bridge
-from envwire.server._front.event_loop import (
-    raise_file_limit,
-    run_loop,
-    stop_on_signals,
-    unless_stopped,
-)
+from envwire.server._front import event_loop
 from envwire.server._front.farm.joining import joined
 from envwire.server._front.front import Front
 from envwire.server._front.grpc.server import GrpcServer
@@ -40,12 +35,12 @@ async def serve(
         ForkserverError: An id is unknown, or a module cannot be imported.
         OSError: The address cannot be bound, the directory of recordings is not writable, or a package is missing.
     """
-    raise_file_limit()
+    event_loop.raise_file_limit()
     warn_of_exposed(config)
     check_directory(config)
     check_installed(config)
     # Before gRPC, whose threads a fork would not survive.
-    started = await unless_stopped(stop.wait(), Front.start(config))
+    started = await event_loop.unless_stopped(stop.wait(), Front.start(config))
     if started is None:
         return
     front = started.result()
@@ -64,7 +59,7 @@ async def serve(
         signals = 2 if front.drain_order.given else 1
         timeout = front.drain_order.give()
         await server.say_not_serving()
-        await unless_stopped(_signalled(stop, signals), front.drain(timeout))
+        await event_loop.unless_stopped(_signalled(stop, signals), front.drain(timeout))
         await front.stop()  # clients learn why their sessions end before connections close
 
 
@@ -79,6 +74,6 @@ def run(config: ServerConfig, ready: Callable[[str], None]) -> None:
     """Serves in this process until SIGTERM or SIGINT; the second one stops without waiting for sessions."""
 
     async def main() -> None:
-        await serve(config, ready, stop_on_signals())
+        await serve(config, ready, event_loop.stop_on_signals())
 
-    run_loop(main())
+    event_loop.run_loop(main())

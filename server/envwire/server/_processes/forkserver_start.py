@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from envwire.server._ipc.child_program import wait_or_kill
 from envwire.server._ipc.orphans import spared
 from envwire.server.config import ServerConfig
-from envwire.v1 import environment_pb2
-from envwire.v1.environment_pb2 import LibraryInfo
+from envwire.v1 import environment_pb2 as pb
 
 PROGRAM = "envwire.server._worker.forkserver_main"
 #: Seconds for importing and listing the environments.
@@ -50,10 +49,8 @@ class Loaded:
         ids: Their ids.
     """
 
-    environments: environment_pb2.ListEnvironmentsResponse = field(
-        default_factory=environment_pb2.ListEnvironmentsResponse
-    )
-    libraries: list[LibraryInfo] = field(default_factory=list[LibraryInfo])
+    environments: pb.ListEnvironmentsResponse = field(default_factory=pb.ListEnvironmentsResponse)
+    libraries: list[pb.LibraryInfo] = field(default_factory=list[pb.LibraryInfo])
     files: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
@@ -159,6 +156,8 @@ def _introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> Loaded
     header = json.loads(head)
     if "error" in header:
         raise ForkserverError(header["error"])
-    environments = environment_pb2.ListEnvironmentsResponse.FromString(listing)
-    libraries = [LibraryInfo(name=name, version=version) for name, version in header["libraries"]]
+    environments = pb.ListEnvironmentsResponse.FromString(listing)
+    libraries = [
+        pb.LibraryInfo(name=name, version=version) for name, version in header["libraries"]
+    ]
     return Loaded(environments, libraries, header["files"])
