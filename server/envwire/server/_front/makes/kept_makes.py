@@ -93,8 +93,8 @@ class KeptMakes:
         try:
             return await asyncio.shield(make.task)
         except asyncio.CancelledError:
-            # If nobody else waits, a cancelled Make must not leave a session behind.
-            if make.waiting == 1:
+            # If nobody else waits, a cancelled Make must not leave a session behind. One that has ended is kept.
+            if make.waiting == 1 and not make.task.done():
                 self._forget(key, make)
                 make.task.cancel()
             raise

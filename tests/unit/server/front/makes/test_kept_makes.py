@@ -136,6 +136,20 @@ def test_a_session_that_serves_or_ends_is_forgotten() -> None:
     run(scene)
 
 
+def test_a_make_that_ends_as_its_caller_leaves_is_kept_for_the_repeat() -> None:
+    async def scene(server: Server) -> None:
+        first = asyncio.ensure_future(server.make())
+        await asyncio.sleep(0)
+        server.may_go_on.set()
+        # Its session is made by the time that the caller's cancellation arrives, so there is nothing left to cancel.
+        asyncio.get_running_loop().call_soon(first.cancel)
+        await asyncio.wait([first])
+        assert first.cancelled()
+        assert await server.make() == "session 1"
+
+    run(scene, ready=False)
+
+
 def test_a_make_goes_on_while_anybody_waits_and_no_longer() -> None:
     async def scene(server: Server) -> None:
         first, second = (asyncio.ensure_future(server.make()) for _ in range(2))
