@@ -104,9 +104,8 @@ class Joiner:
 
     async def stay(self, gateway: str) -> None:
         """Keeps the server registered with one gateway until it leaves."""
-        await self._repeat(
-            partial(self._register, gateway), f"not registered with gateway {gateway}"
-        )
+        attempt = partial(self._register, gateway)
+        await self._repeat(attempt, f"not registered with gateway {gateway}")
 
     async def _repeat(self, attempt: Callable[[], Awaitable[None]], failure: str) -> None:
         """Repeats an attempt until the server leaves, with pauses.
@@ -175,9 +174,8 @@ class Joiner:
     async def _keep_tunnel(self, gateway: str, key: bytes) -> None:
         """Keeps the tunnel of a registration open, if it has one."""
         if key:
-            await self._repeat(
-                partial(self._tunnel, gateway, key), f"no tunnel to gateway {gateway}"
-            )
+            attempt = partial(self._tunnel, gateway, key)
+            await self._repeat(attempt, f"no tunnel to gateway {gateway}")
 
     async def _tunnel(self, gateway: str, key: bytes) -> None:
         """Carries one connection from a gateway.

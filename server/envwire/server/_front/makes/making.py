@@ -77,19 +77,19 @@ class SessionMaker:
         await self._admission.reserve(client, group.name)
         reserved = clock()
         warm = self._warm_pool.take(request, client.name)
-        try:
-            process = warm.process if warm else await _place(order, group, client)
-        except BaseException as error:
-            self._sessions.unreserve(client.name, group.name)
-            if isinstance(error, (ForkserverError, OSError)):
-                raise _no_process(error) from error
-            raise
-        session = self._open(request, process, client, group, warm)
+        process = warm.process if warm else await self._place(order, group, client)
+        asked, most = to_seconds(request.lease), self._config.max_lease
+        lease = min(asked, most) if asked > 0 else self._config.lease
+        timeout, on_end = group.config.make_timeout, self._sessions.end
+        name, link = self._sessions.new_id(), warm.link if warm else None
+        session = SessionRecord(lease, clock, timeout, on_end, process, name, link, self._backlog)
+        session.owner, session.group = client.name, group.name
         session.what = session.env_id = request.env_id
         session.as_arrays = request.vector.vectorization_mode not in {"", "sync"}
         if isinstance(order, SessionRecord):
             session.env_id, session.as_arrays = order.env_id, order.as_arrays
             session.what = f"a copy of session {order.id}"
+        self._sessions.add(session)
         placed = clock()
         reply = await self._ask(session, order, group, warm)
         if reply.HasField("make") and warm is None:
@@ -98,26 +98,23 @@ class SessionMaker:
             )
         return reply
 
-    def _open(
-        self,
-        request: pb.MakeRequest,
-        process: Process,
-        client: Client,
-        group: Group,
-        warm: WarmEnvironment | None,
-    ) -> SessionRecord:
-        """Adds a session in the slot that was reserved for it."""
-        asked = to_seconds(request.lease)
-        lease = min(asked, self._config.max_lease) if asked > 0 else self._config.lease
-        timeout = group.config.make_timeout
-        name, on_end = self._sessions.new_id(), self._sessions.end
-        link = warm.link if warm else None
-        session = SessionRecord(
-            lease, self._sessions.clock, timeout, on_end, process, name, link, self._backlog
-        )
-        session.owner, session.group = client.name, group.name
-        self._sessions.add(session)
-        return session
+    async def _place(self, order: _Order, group: Group, client: Client) -> Process:
+        """Returns a process with a free slot; for a copy, one forked from the source's process.
+
+        An error gives back the slot that was reserved for the Make.
+
+        Raises:
+            FaultError: UNSUPPORTED: the source cannot be forked. CAPACITY_REACHED: no process could be started.
+        """
+        try:
+            if isinstance(order, MakeOrder):
+                return await group.placement.find(client.name)
+            return await group.placement.start(partial(order.process.copy, group.forkserver))
+        except BaseException as error:
+            self._sessions.unreserve(client.name, group.name)
+            if isinstance(error, (ForkserverError, OSError)):
+                raise _no_process(error) from error
+            raise
 
     async def _ask(
         self, session: SessionRecord, order: _Order, group: Group, warm: WarmEnvironment | None
@@ -150,19 +147,6 @@ class SessionMaker:
         made.lease.CopyFrom(to_duration(session.activity.lease))
         made.step_timeout.CopyFrom(to_duration(session.activity.timeout))
         return reply
-
-
-async def _place(order: _Order, group: Group, client: Client) -> Process:
-    """Returns a process with a free slot; for a copy, one forked from the source's process.
-
-    Raises:
-        FaultError: UNSUPPORTED: the source cannot be forked.
-        ForkserverError: No process could be forked.
-        OSError: Too many files are open.
-    """
-    if isinstance(order, MakeOrder):
-        return await group.placement.find(client.name)
-    return await group.placement.start(partial(order.process.copy, group.forkserver))
 
 
 def _read_made(raw: bytes) -> pb.InteractResponse | None:
