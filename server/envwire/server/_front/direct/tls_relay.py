@@ -46,7 +46,7 @@ async def end_tls(
         context: The server's certificates.
 
     Raises:
-        OSError: The handshake failed.
+        OSError: The handshake failed, or no more files can be opened.
     """
     loop = asyncio.get_running_loop()
     client = connection.dup()
@@ -57,10 +57,14 @@ async def end_tls(
         client.close()
         raise
     certificate = secure.get_extra_info("ssl_object").getpeercert(binary_form=True)
-    ours, theirs = socket.socketpair()
-    theirs.setblocking(False)
-    ours.setblocking(False)
-    await loop.create_connection(lambda: inner, sock=ours)
+    try:
+        ours, theirs = socket.socketpair()
+        theirs.setblocking(False)
+        ours.setblocking(False)
+        await loop.create_connection(lambda: inner, sock=ours)
+    except BaseException:
+        secure.abort()
+        raise
     outer.join(inner)
     return theirs, client, _subject(certificate)
 
