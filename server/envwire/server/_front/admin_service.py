@@ -14,7 +14,6 @@ from envwire.server._auth.client import Client
 from envwire.server._front.admin_requests import PROTOS, check_name, page_size
 from envwire.server._front.draining import DrainOrder
 from envwire.server._front.malformed import malformed
-from envwire.server._front.sessions.life import Life
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
 
@@ -75,7 +74,7 @@ def _summary(session: SessionRecord, now: float) -> pb.SessionSummary:
         session_id=session.id,
         env_id=session.env_id,
         client=session.owner,
-        state=_state(session),
+        state=pb.SessionSummary.State.Value(session.state),
         age=to_duration(now - session.began),
         idle=to_duration(max(0.0, idle)),
         lease=to_duration(session.activity.lease),
@@ -84,12 +83,6 @@ def _summary(session: SessionRecord, now: float) -> pb.SessionSummary:
         serving=to_duration(seen.serving / 1e9),
         stepping=to_duration(seen.stepping / 1e9),
     )
-
-
-def _state(session: SessionRecord) -> pb.SessionSummary.State.ValueType:
-    if session.life is Life.MAKING:
-        return pb.SessionSummary.STATE_MAKING
-    return pb.SessionSummary.STATE_BUSY if session.activity.busy else pb.SessionSummary.STATE_IDLE
 
 
 def _check_no_server(server_id: str) -> None:

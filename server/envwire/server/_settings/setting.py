@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass
+from dataclasses import MISSING, Field, dataclass, field, fields
 from enum import Enum
 from typing import Any, TypeVar, get_type_hints
 
@@ -97,23 +96,21 @@ def setting(
 ) -> _T:
     """Returns the field of a setting with this default; `About` describes the other arguments."""
     about = About(theme, text, check, option, per_group)
-    return dataclasses.field(default=default, metadata={ABOUT: about})
+    return field(default=default, metadata={ABOUT: about})
 
 
 def settings_of(config: type) -> dict[str, Setting]:
     """Returns the settings among a dataclass's fields by name, in their order."""
     kinds = get_type_hints(config)
     return {
-        field.name: Setting(
-            field.name, KINDS[kinds[field.name]], _default(field), field.metadata[ABOUT]
-        )
-        for field in dataclasses.fields(config)
-        if ABOUT in field.metadata
+        each.name: Setting(each.name, KINDS[kinds[each.name]], _default(each), each.metadata[ABOUT])
+        for each in fields(config)
+        if ABOUT in each.metadata
     }
 
 
-def _default(field: dataclasses.Field[Any]) -> Any:
-    return field.default if field.default_factory is MISSING else field.default_factory()
+def _default(each: Field[Any]) -> Any:
+    return each.default if each.default_factory is MISSING else each.default_factory()
 
 
 def check_all(settings: Mapping[str, Setting], config: object) -> None:

@@ -8,7 +8,6 @@ from itertools import islice
 
 from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server._front.observing.history import History
-from envwire.server._front.sessions.life import Life
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.scoreboard_row import Counters, loss_reason
@@ -39,7 +38,7 @@ class Rounds:
 
     def __post_init__(self) -> None:
         """Begins with nothing told."""
-        self._told: dict[str, tuple[int, int, int, bool]] = {}
+        self._told: dict[str, tuple[str, int, int, bool]] = {}
         self._ends_told = 0
 
     def next(self, sees: Callable[[str], bool]) -> Iterator[pb.WatchResponse]:
@@ -77,9 +76,9 @@ class Rounds:
                 yield session_status(session, self.began, self.frames)
 
 
-def _mark(session: SessionRecord) -> tuple[int, int, int, bool]:
+def _mark(session: SessionRecord) -> tuple[str, int, int, bool]:
     """Returns a value that changes whenever a session does."""
-    return _state(session), session.requests, session.steps, session.activity.attached
+    return session.state, session.requests, session.steps, session.activity.attached
 
 
 def session_status(session: SessionRecord, began: float, frames: bool) -> pb.SessionStatus:
@@ -92,7 +91,7 @@ def session_status(session: SessionRecord, began: float, frames: bool) -> pb.Ses
     """
     status = session_counters(session.counters)
     status.session_id, status.env_id, status.client = session.id, session.env_id, session.owner
-    status.state = _state(session)
+    status.state = pb.SessionStatus.State.Value(session.state)
     status.began = session.began - began
     if not session.activity.attached:
         status.idle_since = session.activity.lease_runs_from - began
@@ -117,9 +116,3 @@ def session_counters(seen: Counters) -> pb.SessionStatus:
         epoch=min(seen.epoch, _LARGEST),
         loss=loss_reason(seen.loss) if seen.epoch else "",
     )
-
-
-def _state(session: SessionRecord) -> pb.SessionStatus.State.ValueType:
-    if session.life is Life.MAKING:
-        return pb.SessionStatus.STATE_MAKING
-    return pb.SessionStatus.STATE_BUSY if session.activity.busy else pb.SessionStatus.STATE_IDLE

@@ -171,6 +171,13 @@ class SessionRecord:
             self.activity.asked()
 
     @property
+    def state(self) -> str:
+        """Name of its state for operators and watchers, as in their contracts."""
+        if self.life is Life.MAKING:
+            return "STATE_MAKING"
+        return "STATE_BUSY" if self.activity.busy else "STATE_IDLE"
+
+    @property
     def counters(self) -> Counters:
         """A snapshot of its counters."""
         return self.process.scoreboard.counters(self._link.slot)

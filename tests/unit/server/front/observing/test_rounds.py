@@ -8,7 +8,6 @@ from typing import Any
 from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server._front.observing.history import History
 from envwire.server._front.observing.rounds import MAX_PER_MESSAGE, Rounds
-from envwire.server._front.sessions.life import Life
 from envwire.server._ipc.scoreboard_row import Counters
 from tests.unit.server.front.observing.test_history import CLOSED, counted
 from tests.unit.server.front.observing.test_history import Session as Ended
@@ -23,10 +22,10 @@ class Process:
 class Session:
     """A living session."""
 
-    env_id, life, began = "CartPole-v1", Life.LIVE, 1.0
+    env_id, state, began = "CartPole-v1", "STATE_IDLE", 1.0
     renders = False
     process = Process()
-    activity = SimpleNamespace(busy=False, attached=False, lease_runs_from=2.0)
+    activity = SimpleNamespace(attached=False, lease_runs_from=2.0)
 
     def __init__(self, number: int, owner: str = "token alice") -> None:
         self.id, self.owner = f"session {number}", owner
