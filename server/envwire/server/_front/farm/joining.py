@@ -152,7 +152,7 @@ class Joiner:
             hello = self._hello()
             answer = await asyncio.wait_for(_say_hello(call, hello), _ANSWER_SECONDS)
             if answer is grpc.aio.EOF:
-                raise asyncio.TimeoutError
+                raise asyncio.InvalidStateError
             if self._tunnelled and not answer.tunnel_key:
                 raise OSError("it is too old to know --tunnel; update it")
             _log.info("registered with gateway %s as %s", gateway, self._name)
