@@ -50,7 +50,9 @@ class PipeEnd(asyncio.Protocol):
     def relay(self, data: bytes) -> None:
         """Writes what was received to the other end."""
         if self._other is None:
-            self._early += data  # uvloop begins to read after connection_made, whatever that paused
+            self._early += (
+                data  # uvloop begins to read after connection_made, even if that paused it
+            )
             self.pause_reading()
         elif self._other._transport is not None:
             self._other._transport.write(data)

@@ -21,7 +21,6 @@ from envwire.server._processes.endpoints import FrontEndpoints, open_endpoints
 from envwire.server._processes.forkserver import ForkserverLink
 from envwire.server._processes.forkserver_start import ForkError, OnExit
 from envwire.server._processes.link import Link
-from envwire.server._processes.output_log import OutputLog
 from envwire.server._processes.session_link import LinkLostError, Listener, SessionLink
 
 _log = logging.getLogger("envwire.server")
@@ -69,7 +68,7 @@ class Process:
         )
         self._label = f"process {self.pid}"
         self._log_fields: dict[str, Any] = {}
-        self.output.follow(OutputLog(self._describe))
+        self.output.follow(self._describe)
 
     @classmethod
     async def spawn(cls, fork: Fork, slots: int, limit: int) -> Process:

@@ -24,12 +24,13 @@ from envwire.server._settings.listening import is_unspecified
 #: KiB of them, and the record with a call's headers up to 16 KiB, which nobody can read before it is whole. More would
 #: cost more: a byte may name a field again, which takes 70 bytes of gRPC's memory and 4 us of the front.
 STRANGERS_BYTES = 20 * 2**10
-#: Bytes that it gets back when a check of the server's health was answered, which takes 60 to 300; and seconds between.
+#: Bytes that a connection may send in addition once a health check was answered, which takes 60 to 300, and the
+#: shortest time in seconds between two such additions.
 _REFILL_BYTES, _REFILL_SECONDS = 512, 0.1
-#: Seconds that a connection stays open that has sent them.
+#: Seconds after which a connection that has sent all of them is closed, unless a caller is identified meanwhile.
 _FULL_SECONDS = 5.0
-#: Seconds of silence after which a connection is closed that has sent half of them: a probe of the server's health,
-#: which connects again, so comes to no limit in the middle of a call.
+#: Seconds of silence after which a connection that has sent more than half of them is closed. A health probe then
+#: connects again, and does not reach the limit in the middle of a call.
 _SILENT_SECONDS = 1.0
 _BACKLOG = 1024
 #: Start of the names of the connections to gRPC; the client's address and a random part follow.
@@ -107,7 +108,7 @@ class _ClientEnd(PipeEnd):
             self._transport.abort()
 
     def admit(self) -> None:
-        """Relays whatever comes from now on."""
+        """Relays everything from now on."""
         self._left = None
         self._keep()
         self.resume_reading()
@@ -116,7 +117,7 @@ class _ClientEnd(PipeEnd):
             self._held = b""
 
     def refill(self) -> None:
-        """Lets a stranger send some more, unless it has sent half already, or got some back a moment ago."""
+        """Lets a stranger send some more, unless it has sent half already, or was allowed more a moment ago."""
         now = asyncio.get_running_loop().time()
         is_due = now >= self._refilled_at + _REFILL_SECONDS
         if self._left is not None and self._left >= STRANGERS_BYTES // 2 and is_due:
@@ -144,7 +145,7 @@ class Forwarder:
         self._opening: set[asyncio.Task[None]] = set()
 
     def bind(self, add_port: Callable[[str], int]) -> None:
-        """Binds gRPC to a Unix socket whose name is removed at once: what holds no descriptor of it cannot connect.
+        """Binds gRPC to a Unix socket whose name is removed at once, so that only this process can connect to it.
 
         Args:
             add_port: Binds gRPC to an address.
@@ -177,7 +178,7 @@ class Forwarder:
         return bound
 
     def admit(self, connection: str) -> None:
-        """Lets a connection send what it likes, since one of its callers is identified.
+        """Lets a connection send without limit, since one of its callers is identified.
 
         Args:
             connection: Its name, as `PeerIdentity` has it.

@@ -143,7 +143,8 @@ class SessionRecord:
 
         Args:
             connection: The connection; the caller keeps ownership of this descriptor.
-            client: The client's own socket: the connection itself, or the one that TLS runs over. Likewise.
+            client: The client's own socket: the connection itself, or the one that TLS runs over. The caller keeps
+                this descriptor as well.
             memory: What memory the client can use together with the process.
 
         Raises:
