@@ -7,11 +7,9 @@ under ``TYPE_CHECKING`` for type checkers. Tests compare them.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 
 def lazy_names(

@@ -6,13 +6,11 @@ when it is called.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from envwire.envs.env_ids import parse_env_id
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _Spec = TypeVar("_Spec", "EnvSpec", "WrapperSpec")
 _DERIVED = ("namespace", "name", "version")

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from copy import deepcopy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from envwire.envs import error, logger, wrappers
 from envwire.envs.core import Env
 from envwire.envs.envs.registry import spec_of
 from envwire.envs.specs import EnvSpec, WrapperSpec
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    Creator: TypeAlias = Callable[..., Env]
+Creator: TypeAlias = Callable[..., Env]
 
 #: Arguments that `make` once had, and what does their work now.
 _REMOVED = {

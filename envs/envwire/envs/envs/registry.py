@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from envwire.envs import error, logger
 from envwire.envs.env_ids import get_env_id, parse_env_id
 from envwire.envs.specs import EnvSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 #: Every registered environment by its id. Filled by `register`, read by `make`.
 registry: dict[str, EnvSpec] = {}

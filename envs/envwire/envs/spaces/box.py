@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -11,9 +12,6 @@ from envwire.envs import error, logger
 from envwire.envs.spaces.arguments import bounds
 from envwire.envs.spaces.numeric import NumericSpace
 from envwire.envs.type_guards import is_array
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class Box(NumericSpace[NDArray[Any]]):

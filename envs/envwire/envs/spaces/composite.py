@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from envwire.envs.spaces.space import Space, T_co
 from envwire.envs.type_guards import is_dict, is_tuple_or_list
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
 
 #: An int, or one seed for each generator in the form of the space that they belong to.
 Seed: TypeAlias = int | dict[Any, Any] | tuple[Any, ...] | list[Any]

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
+
+import numpy as np
 
 from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.composite import Seed, SpacesInside
 from envwire.envs.spaces.space import Space
 from envwire.envs.type_guards import is_dict, is_mapping, is_sequence
 from envwire.envs.utils.reporting import require
-
-if TYPE_CHECKING:
-    import numpy as np
 
 Spaces: TypeAlias = Mapping[Any, Space[Any]] | Sequence[tuple[Any, Space[Any]]]
 

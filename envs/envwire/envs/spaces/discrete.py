@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.arguments.bounds import limits
 from envwire.envs.spaces.numeric import NumericSpace
+from envwire.envs.spaces.space import MaskNDArray
 from envwire.envs.type_guards import is_integer, is_numpy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import numpy.typing as npt
-
-    from envwire.envs.spaces.space import MaskNDArray
 
 
 class Discrete(NumericSpace[np.integer[Any]]):

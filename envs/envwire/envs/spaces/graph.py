@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs import logger
 from envwire.envs.spaces.arguments import masks
@@ -12,15 +14,9 @@ from envwire.envs.spaces.batches.elements import Allocate, create_empty_array, e
 from envwire.envs.spaces.batches.jsonable import batch_from_json, batch_to_json
 from envwire.envs.spaces.batches.spaces import batch_space
 from envwire.envs.spaces.composite import CompositeSpace, Seed
+from envwire.envs.spaces.space import Space
 from envwire.envs.type_guards import is_array
 from envwire.envs.utils.reporting import require
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-    from envwire.envs.spaces.space import Space
 
 
 class GraphInstance(NamedTuple):

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.numeric import NumericSpace
+from envwire.envs.spaces.space import MaskNDArray
 from envwire.envs.type_guards import is_array, is_sequence, promote_sequence
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from envwire.envs.spaces.space import MaskNDArray
 
 
 class MultiBinary(NumericSpace[NDArray[np.int8]]):

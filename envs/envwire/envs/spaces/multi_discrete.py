@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -13,9 +14,6 @@ from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.discrete import Discrete
 from envwire.envs.spaces.numeric import NumericSpace
 from envwire.envs.type_guards import is_array, promote_sequence
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class MultiDiscrete(NumericSpace[NDArray[np.integer[Any]]]):

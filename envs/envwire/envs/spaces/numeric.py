@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from envwire.envs.spaces.space import Space, T_co
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import numpy.typing as npt
 
 
 class NumericSpace(Space[T_co]):

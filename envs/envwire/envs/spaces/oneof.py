@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -10,12 +11,8 @@ from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.batches.elements import Allocate, create_empty_array
 from envwire.envs.spaces.batches.jsonable import element_from_json, element_to_json
 from envwire.envs.spaces.composite import Seed, SpacesInside, check_spaces
+from envwire.envs.spaces.space import Space
 from envwire.envs.type_guards import is_tuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from envwire.envs.spaces.space import Space
 
 
 class OneOf(SpacesInside[tuple[Any, Any]]):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +20,6 @@ from envwire.envs.spaces.composite import CompositeSpace, Seed
 from envwire.envs.spaces.space import Space
 from envwire.envs.type_guards import is_array, is_integer, is_tuple
 from envwire.envs.utils.reporting import require
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 #: The chance that a sampled sequence ends after each element: four elements on average.
 _END = 0.25

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.space import MaskNDArray, Space
 from envwire.envs.type_guards import is_integer
 from envwire.envs.utils.reporting import require
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
 
 #: The letters A to Z in both cases and the ten digits.
 alphanumeric: frozenset[str] = frozenset(

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
+
+import numpy as np
 
 from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.composite import Seed, SpacesInside, check_spaces
 from envwire.envs.spaces.space import Space
 from envwire.envs.type_guards import is_array, is_tuple, is_tuple_or_list
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 class Tuple(SpacesInside[tuple[Any, ...]], Sequence[Space[Any]]):

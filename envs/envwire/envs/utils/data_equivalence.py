@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs.type_guards import is_array, is_dict, is_tuple_or_list
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def data_equivalence(data_1: Any, data_2: Any, exact: bool = False) -> bool:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
+from envwire.envs.core import Env
 from envwire.envs.utils.data_equivalence import data_equivalence
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from envwire.envs.core import Env
 
 _Info = dict[str, Any]
 

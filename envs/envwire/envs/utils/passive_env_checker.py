@@ -7,11 +7,13 @@ questionable choice is a warning.
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Iterator
+from typing import Any, cast
 
 import numpy as np
 
 from envwire.envs import error, logger
+from envwire.envs.core import Env, RenderFrame
 from envwire.envs.type_guards import is_array, is_dict, is_tuple
 from envwire.envs.utils.reporting import require, warn_unless
 from envwire.envs.utils.space_checks import (
@@ -20,11 +22,6 @@ from envwire.envs.utils.space_checks import (
     check_observation_space,
     check_space,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from envwire.envs.core import Env, RenderFrame
 
 __all__ = [
     "check_action_space",

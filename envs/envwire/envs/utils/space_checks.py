@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import partial, singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from envwire.envs import spaces
 from envwire.envs.type_guards import is_array
 from envwire.envs.utils.reporting import require, warn_unless
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 def check_space(

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
+from envwire.envs.core import Env
 from envwire.envs.vector.async_worker import RemoteTraceback, serve
 from envwire.envs.vector.utils import CloudpickleWrapper, clear_mpi_env_vars
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from envwire.envs.core import Env
-    from envwire.envs.vector.vector_env import AutoresetMode
+from envwire.envs.vector.vector_env import AutoresetMode
 
 #: The name of a method of `Worker`, and its arguments.
 Command: TypeAlias = "tuple[str, tuple[Any, ...]]"

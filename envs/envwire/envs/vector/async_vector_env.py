@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from envwire.envs import error, logger
 from envwire.envs._generic import ActType, Info, ObsType, Options
+from envwire.envs.core import Env, RenderFrame
 from envwire.envs.type_guards import is_integer
 from envwire.envs.vector import utils
 from envwire.envs.vector.async_processes import Command, WorkerExitedError, WorkerProcesses
 from envwire.envs.vector.reset_arguments import Seeds, pop_reset_mask, spread_seed
 from envwire.envs.vector.sub_environments import ArraysStep, ObservationMode, VectorOfEnvs
 from envwire.envs.vector.vector_env import AutoresetMode
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from envwire.envs.core import Env, RenderFrame
 
 __all__ = ["AsyncState", "AsyncVectorEnv"]
 

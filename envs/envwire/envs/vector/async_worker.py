@@ -5,20 +5,17 @@ from __future__ import annotations
 import contextlib
 import pickle
 import traceback
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from multiprocessing.connection import Connection
+from typing import Any
 
+from envwire.envs._generic import Info
+from envwire.envs.core import Env
 from envwire.envs.vector.autoreset import STEPPERS
 from envwire.envs.vector.sub_environments import ObservationMode, check_spaces
 from envwire.envs.vector.utils import write_to_shared_memory
 from envwire.envs.vector.vector_env import AutoresetMode
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-    from multiprocessing.connection import Connection
-
-    from envwire.envs._generic import Info
-    from envwire.envs.core import Env
 
 
 class RemoteTraceback(Exception):  # noqa: N818 - not an error by itself

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias
+from collections.abc import Callable
+from typing import Any, SupportsFloat, TypeAlias
 
+from envwire.envs.core import Env
 from envwire.envs.vector.vector_env import AutoresetMode
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from envwire.envs.core import Env
-
-    #: The result of a step of an environment.
-    Step: TypeAlias = tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]
-    #: (environment, action, whether the step before ended the episode) -> what a step returns.
-    Stepper: TypeAlias = Callable[[Env, Any, bool], Step]
+#: The result of a step of an environment.
+Step: TypeAlias = tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]
+#: (environment, action, whether the step before ended the episode) -> what a step returns.
+Stepper: TypeAlias = Callable[[Env, Any, bool], Step]
 
 
 def _step_or_reset(env: Env, action: Any, ended: bool) -> Step:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from envwire.envs._generic import Info
+from envwire.envs._generic import Info
 
 #: Python types that get a column of their own dtype; numpy's numbers do too.
 _NUMBERS = (bool, int, float)

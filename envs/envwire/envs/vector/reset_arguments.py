@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from envwire.envs._generic import Options
 from envwire.envs.type_guards import is_array
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from envwire.envs._generic import Options
 
 #: The seed of the first sub-environment, or one for each.
 Seeds: TypeAlias = int | Sequence[int | None] | None

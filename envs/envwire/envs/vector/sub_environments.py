@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -9,16 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envwire.envs._generic import ActType, Info, ObsType
+from envwire.envs.core import Env
 from envwire.envs.spaces import Space
 from envwire.envs.spaces.utils import is_space_dtype_shape_equiv
 from envwire.envs.type_guards import is_array, is_tuple
 from envwire.envs.vector.utils import batch_differing_spaces, batch_space
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from envwire.envs.core import Env
 
 #: How observation spaces are combined: ``"same"`` if all are equal, ``"different"`` if only their
 #: kind, shape and dtype are, or a pair (batched space, single space).

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import numpy as np
 
 from envwire.envs._generic import ActType, Info, ObsType, Options
+from envwire.envs.core import Env, RenderFrame
 from envwire.envs.vector.autoreset import STEPPERS
 from envwire.envs.vector.reset_arguments import Seeds, pop_reset_mask, spread_seed
 from envwire.envs.vector.sub_environments import (
@@ -17,11 +19,6 @@ from envwire.envs.vector.sub_environments import (
 )
 from envwire.envs.vector.utils import concatenate, create_empty_array, iterate
 from envwire.envs.vector.vector_env import AutoresetMode
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from envwire.envs.core import Env, RenderFrame
 
 __all__ = ["SyncVectorEnv"]
 

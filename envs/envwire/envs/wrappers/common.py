@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, SupportsFloat, cast
+from typing import Any, SupportsFloat, cast
 
 from envwire.envs import logger
 from envwire.envs._generic import ActType, Info, ObsType, Options
 from envwire.envs.core import Env, RenderFrame, Wrapper
 from envwire.envs.error import ResetNeeded
+from envwire.envs.specs import EnvSpec
 from envwire.envs.utils.passive_env_checker import (
     env_data_reuse_passive_checker,
     env_render_passive_checker,
@@ -21,9 +22,6 @@ from envwire.envs.utils.passive_env_checker import (
     env_step_passive_checker,
 )
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
-
-if TYPE_CHECKING:
-    from envwire.envs.specs import EnvSpec
 
 __all__ = [
     "Autoreset",

@@ -6,16 +6,14 @@ import contextlib
 import os
 import sys
 import time
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs import logger
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Frame = NDArray[np.uint8]
+Frame: TypeAlias = NDArray[np.uint8]
 
 
 class Display:

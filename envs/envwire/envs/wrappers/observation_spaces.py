@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from envwire.envs import spaces
+from envwire.envs.core import Env
+from envwire.envs.spaces import Space
 from envwire.envs.type_guards import is_array
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from envwire.envs.core import Env
-    from envwire.envs.spaces import Space
 
 
 def filter_dict(space: spaces.Dict, keys: Sequence[Any]) -> tuple[Space[Any], Callable[[Any], Any]]:

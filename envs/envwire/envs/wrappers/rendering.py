@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias, cast
+from typing import Any, SupportsFloat, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs._generic import ActType, Info, ObsType, Options
 from envwire.envs.core import Env, RenderFrame, Wrapper
 from envwire.envs.type_guards import is_array
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.wrappers.argument_checks import require_probability
-from envwire.envs.wrappers.human import Display, Pacer, default_display
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Frame: TypeAlias = NDArray[np.uint8]
+from envwire.envs.wrappers.human import Display, Frame, Pacer, default_display
 
 __all__ = ["AddWhiteNoise", "HumanRendering", "ObstructView", "RenderCollection"]
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from envwire.envs._generic import Array
 from envwire.envs.spaces import Box, Space
 from envwire.envs.type_guards import is_array, is_integer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 #: A bound of a Box: one number for all entries, or an array.
 Bound: TypeAlias = "float | np.floating[Any] | np.integer[Any] | Array"

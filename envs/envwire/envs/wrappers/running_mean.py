@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import DTypeLike
 
 from envwire.envs._generic import Array
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
 
 
 class RunningMeanStd:

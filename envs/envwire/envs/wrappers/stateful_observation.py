@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, SupportsFloat
+from collections.abc import Callable
+from typing import Any, SupportsFloat
 
 import numpy as np
 
@@ -18,10 +19,6 @@ from envwire.envs.wrappers.argument_checks import require_at_least, require_posi
 from envwire.envs.wrappers.common import TimeLimit
 from envwire.envs.wrappers.running_mean import RunningMeanStd
 from envwire.envs.wrappers.zero_value import create_zero_array
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 __all__ = [
     "DelayObservation",

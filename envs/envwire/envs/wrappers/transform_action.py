@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs._generic import ActType, ObsType, WrapperActType
 from envwire.envs.core import ActionWrapper, Env, Wrapper
@@ -13,12 +15,6 @@ from envwire.envs.spaces import Box, Space
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.wrappers.bins import BinGrid
 from envwire.envs.wrappers.rescaling import Bound, require_box, rescale_box
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
 
 __all__ = ["ClipAction", "DiscretizeAction", "RescaleAction", "TransformAction"]
 

@@ -6,9 +6,10 @@ A spec names a wrapper by its module, so each class is in the module where Gymna
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from envwire.envs import spaces
 from envwire.envs._generic import ActType, Array, ObsType, WrapperObsType
@@ -19,10 +20,6 @@ from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.wrappers import observation_spaces
 from envwire.envs.wrappers.bins import BinGrid
 from envwire.envs.wrappers.rescaling import Bound, require_box, rescale_box
-
-if TYPE_CHECKING:
-    from numpy.typing import DTypeLike
-
 
 __all__ = [
     "AddRenderObservation",

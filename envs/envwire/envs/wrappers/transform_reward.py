@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, SupportsFloat
+from collections.abc import Callable
+from typing import Any, SupportsFloat
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs._generic import ActType, ObsType
 from envwire.envs.core import Env, RewardWrapper, Wrapper
 from envwire.envs.error import InvalidBound
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
 
 __all__ = ["ClipReward", "TransformReward"]
 

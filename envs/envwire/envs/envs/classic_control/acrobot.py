@@ -7,23 +7,19 @@ Sutton and Barto's book.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs import spaces
+from envwire.envs._generic import Info, Options
 from envwire.envs.core import Env
 from envwire.envs.envs.classic_control.reset_bounds import reset_bounds
 from envwire.envs.envs.rendering import BLACK, Canvas, Color, is_unrendered, render_metadata, rotate
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from envwire.envs._generic import Info, Options
-
-    _Floats: TypeAlias = NDArray[np.float32]
+_Floats: TypeAlias = NDArray[np.float32]
 
 _LINK_COLOR: Color = (0, 204, 204)
 _JOINT_COLOR: Color = (204, 204, 0)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs import logger, spaces
+from envwire.envs._generic import Info, Options
 from envwire.envs.core import Env
 from envwire.envs.envs.classic_control.cartpole_physics import CartPolePhysics
 from envwire.envs.envs.classic_control.reset_bounds import reset_bounds
@@ -14,13 +16,8 @@ from envwire.envs.envs.rendering import is_unrendered, render_metadata
 from envwire.envs.vector.utils import batch_space
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from envwire.envs._generic import Info, Options
-
-    _Floats: TypeAlias = NDArray[np.float32]
-    _Bools: TypeAlias = NDArray[np.bool_]
+_Floats: TypeAlias = NDArray[np.float32]
+_Bools: TypeAlias = NDArray[np.bool_]
 
 
 class CartPoleEnv(CartPolePhysics, Env["NDArray[np.float32]", "int | np.integer[Any]"]):

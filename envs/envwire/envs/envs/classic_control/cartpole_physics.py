@@ -7,15 +7,13 @@ Difficult Learning Control Problems" (1983), for a frictionless track.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs import spaces
 from envwire.envs.envs.rendering import BLACK, Canvas, Color, rotate
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _POLE_COLOR: Color = (202, 152, 101)
 _AXLE_COLOR: Color = (129, 132, 203)

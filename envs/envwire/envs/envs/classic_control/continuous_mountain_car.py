@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs import spaces
+from envwire.envs._generic import Info
 from envwire.envs.envs.classic_control.mountain_car import Valley
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from envwire.envs._generic import Info
 
 
 class Continuous_MountainCarEnv(Valley["NDArray[np.float32]"]):  # noqa: N801 - the public name

@@ -6,21 +6,18 @@ After Moore, "Efficient Memory-Based Learning for Robot Control" (1990).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs import spaces
+from envwire.envs._generic import Info, Options
 from envwire.envs.core import ActType, Env
 from envwire.envs.envs.classic_control.reset_bounds import reset_bounds
 from envwire.envs.envs.rendering import BLACK, Canvas, Color, is_unrendered, render_metadata, rotate
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from envwire.envs._generic import Info, Options
-
-    _Floats: TypeAlias = NDArray[np.float32]
+_Floats: TypeAlias = NDArray[np.float32]
 
 _WHEEL_COLOR: Color = (128, 128, 128)
 _FLAG_COLOR: Color = (204, 204, 0)

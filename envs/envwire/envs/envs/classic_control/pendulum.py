@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs import spaces
+from envwire.envs._generic import Info, Options
 from envwire.envs.core import Env
 from envwire.envs.envs.classic_control.reset_bounds import require_number
 from envwire.envs.envs.rendering import BLACK, Canvas, Color, is_unrendered, render_metadata, rotate
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from envwire.envs._generic import Info, Options
-
-    _Floats: TypeAlias = NDArray[np.float32]
+_Floats: TypeAlias = NDArray[np.float32]
 
 _ROD_COLOR: Color = (204, 77, 77)
 _TORQUE_COLOR: Color = (77, 77, 204)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs import spaces
 from envwire.envs._generic import Info, Options
 from envwire.envs.core import Env
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class BigEnv(Env[Any, Any]):

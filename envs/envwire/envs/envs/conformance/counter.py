@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs import spaces
+from envwire.envs._generic import Info, Options
 from envwire.envs.core import Env
 from envwire.envs.envs.rendering import render_metadata
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from envwire.envs._generic import Info, Options
 
 
 class CounterEnv(Env["NDArray[np.int64]", "int | np.integer[Any]"]):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs import spaces
 from envwire.envs._generic import Info, Options
@@ -13,13 +15,8 @@ from envwire.envs.envs.rendering import Canvas, Color, is_unrendered, render_met
 from envwire.envs.utils import seeding
 from envwire.envs.utils.colorize import colorize
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
-
-    #: (probability, next state, reward, terminated).
-    Transition: TypeAlias = tuple[float, int, float, bool]
+#: (probability, next state, reward, terminated).
+Transition: TypeAlias = tuple[float, int, float, bool]
 
 LEFT, DOWN, RIGHT, UP = range(4)
 _NAMES = ("Left", "Down", "Right", "Up")

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs import spaces
+from envwire.envs._generic import Info, Options
 from envwire.envs.core import Env
 from envwire.envs.envs.rendering import Canvas, Color, is_unrendered, render_metadata
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from envwire.envs._generic import Info, Options
-
-    Observation: TypeAlias = dict[str, NDArray[np.int64]]
+Observation: TypeAlias = dict[str, NDArray[np.int64]]
 
 #: (right, up) of each action.
 _MOVES = np.array([(1, 0), (0, 1), (-1, 0), (0, -1)], dtype=np.int64)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from envwire.envs.spaces.batches.elements import iterate, stack
 from envwire.envs.spaces.composite import parts_of
 from envwire.envs.spaces.dict import Dict
 from envwire.envs.spaces.numeric import NumericSpace
+from envwire.envs.spaces.space import Space
 from envwire.envs.spaces.tuple import Tuple
-
-if TYPE_CHECKING:
-    from envwire.envs.spaces.space import Space
 
 
 def element_to_json(space: Space[Any], value: Any) -> Any:

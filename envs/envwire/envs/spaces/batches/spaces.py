@@ -8,11 +8,13 @@ batches are arrays, needs a rule. Register one for your own class of space with
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs.error import CustomSpaceError
 from envwire.envs.spaces.box import Box
@@ -25,11 +27,6 @@ from envwire.envs.spaces.numeric import NumericSpace
 from envwire.envs.spaces.space import Space
 from envwire.envs.spaces.text import Text
 from envwire.envs.spaces.tuple import Tuple
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
 
 #: Seeds of the copies in a batch are drawn below this.
 _SEED_LIMIT = 10**8

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,10 @@ from envwire.envs.spaces.multi_binary import MultiBinary
 from envwire.envs.spaces.multi_discrete import MultiDiscrete
 from envwire.envs.spaces.oneof import OneOf
 from envwire.envs.spaces.sequence import Sequence
+from envwire.envs.spaces.space import Space
 from envwire.envs.spaces.text import Text
 from envwire.envs.spaces.tuple import Tuple
 from envwire.envs.utils.reporting import require
-
-if TYPE_CHECKING:
-    from envwire.envs.spaces.space import Space
 
 FlatType: TypeAlias = NDArray[Any] | dict[Any, Any] | tuple[Any, ...] | GraphInstance
 

@@ -8,10 +8,12 @@ a `Sequence` or a `Graph` inside keeps its form, and what can be flattened in it
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs.spaces.box import Box
 from envwire.envs.spaces.composite import parts_of
@@ -22,15 +24,9 @@ from envwire.envs.spaces.multi_binary import MultiBinary
 from envwire.envs.spaces.multi_discrete import MultiDiscrete
 from envwire.envs.spaces.oneof import OneOf
 from envwire.envs.spaces.sequence import Sequence
+from envwire.envs.spaces.space import Space
 from envwire.envs.spaces.text import Text
 from envwire.envs.spaces.tuple import Tuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-    from envwire.envs.spaces.space import Space
 
 
 @singledispatch

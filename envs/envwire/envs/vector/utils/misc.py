@@ -6,12 +6,10 @@ import contextlib
 import importlib
 import os
 import pickle
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Generator
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
-
-    from envwire.envs.core import Env
+from envwire.envs.core import Env
 
 __all__ = ["CloudpickleWrapper", "clear_mpi_env_vars"]
 

@@ -3,21 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs.error import CustomSpaceError
 from envwire.envs.spaces import Dict, Graph, OneOf, Sequence, Space, Text, Tuple, flatten, unflatten
 from envwire.envs.spaces.batches.elements import iterate
 from envwire.envs.spaces.batches.spaces import batch_space
 from envwire.envs.spaces.numeric import NumericSpace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
 
 
 @singledispatch

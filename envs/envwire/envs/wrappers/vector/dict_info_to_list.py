@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 from envwire.envs._generic import ActType, ArrayType, ObsType, Options
 from envwire.envs.type_guards import is_dict
 from envwire.envs.utils.reporting import require
 from envwire.envs.vector.vector_env import VectorWrapper
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["DictInfoToList"]
 

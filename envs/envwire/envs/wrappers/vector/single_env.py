@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from envwire.envs import logger
 from envwire.envs.core import Env
+from envwire.envs.spaces import Space
 from envwire.envs.spaces.batches.spaces import batch_space
-
-if TYPE_CHECKING:
-    from envwire.envs.spaces import Space
-    from envwire.envs.vector.vector_env import VectorWrapper
+from envwire.envs.vector.vector_env import VectorWrapper
 
 
 class SingleEnv(Env[Any, Any]):

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from envwire.envs._generic import ActType, ArrayType, ObsType, WrapperActType
+from envwire.envs.spaces import Space
 from envwire.envs.spaces.batches.elements import iterate, stack
 from envwire.envs.spaces.batches.spaces import batch_space
 from envwire.envs.vector.vector_env import VectorActionWrapper, VectorEnv
 from envwire.envs.wrappers import transform_action
+from envwire.envs.wrappers.rescaling import Bound
 from envwire.envs.wrappers.vector.single_env import SingleEnv, assign_spaces
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from envwire.envs.spaces import Space
-    from envwire.envs.wrappers.rescaling import Bound
 
 __all__ = ["ClipAction", "RescaleAction", "TransformAction", "VectorizeTransformAction"]
 

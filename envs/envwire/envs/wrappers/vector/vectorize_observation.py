@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from numpy.typing import DTypeLike
 
 from envwire.envs._generic import ActType, ArrayType, ObsType, WrapperObsType
+from envwire.envs.spaces import Space
 from envwire.envs.spaces.batches.elements import iterate, stack
 from envwire.envs.spaces.batches.spaces import batch_space
 from envwire.envs.vector.vector_env import VectorEnv, VectorObservationWrapper
 from envwire.envs.wrappers import transform_observation
+from envwire.envs.wrappers.rescaling import Bound
 from envwire.envs.wrappers.vector.single_env import SingleEnv, assign_spaces
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import DTypeLike
-
-    from envwire.envs.spaces import Space
-    from envwire.envs.wrappers.rescaling import Bound
 
 __all__ = [
     "DtypeObservation",

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from envwire.envs._generic import ActType, Array, ArrayType, ObsType
 from envwire.envs.core import Env
 from envwire.envs.vector.vector_env import VectorEnv, VectorRewardWrapper
 from envwire.envs.wrappers import transform_reward
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 __all__ = ["ClipReward", "TransformReward", "VectorizeTransformReward"]
 
