@@ -10,7 +10,13 @@ import pytest
 
 import envwire.envs as gym
 
-PACKAGES = ["envwire.client", "envwire.envs", "envwire.envs.vector", "envwire.envs.wrappers"]
+PACKAGES = [
+    "envwire.client",
+    "envwire.envs",
+    "envwire.envs.vector",
+    "envwire.envs.wrappers",
+    "envwire.envs.wrappers.vector",
+]
 
 
 def typed_imports(package):
@@ -43,6 +49,12 @@ def test_public_names_are_listed_and_others_refused(name):
         _ = package.absent
 
 
+def test_the_modules_of_vector_wrappers_are_attributes():
+    code = "from envwire.envs import wrappers; print(wrappers.vector.vectorize_reward.__name__)"
+    module = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout
+    assert module.split() == [b"envwire.envs.wrappers.vector.vectorize_reward"]
+
+
 def test_a_name_is_looked_up_once():
     assert gym.Env is vars(gym)["Env"]
 
@@ -67,6 +79,7 @@ def loaded_by(module):
         ("envwire.envs.specs", {"_lazy", "env_ids", "error", "specs"}),
         ("envwire.envs.vector", {"_lazy", "vector"}),
         ("envwire.envs.wrappers", {"_lazy", "wrappers"}),
+        ("envwire.envs.wrappers.vector", {"_lazy", "wrappers", "wrappers.vector"}),
     ],
 )
 def test_light_modules_load_little(module, most):
