@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from envwire.envs import error, logger
 from envwire.envs.spaces.arguments import bounds
-from envwire.envs.spaces.numeric import NumericSpace
+from envwire.envs.spaces.space import NumericSpace
 from envwire.envs.type_guards import is_array
 
 

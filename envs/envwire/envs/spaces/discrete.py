@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.arguments.bounds import limits
-from envwire.envs.spaces.numeric import NumericSpace
-from envwire.envs.spaces.space import MaskNDArray
+from envwire.envs.spaces.space import MaskNDArray, NumericSpace
 from envwire.envs.type_guards import is_integer, is_numpy
 
 

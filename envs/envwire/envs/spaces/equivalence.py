@@ -7,10 +7,9 @@ from typing import Any
 
 from envwire.envs.spaces.dict import Dict
 from envwire.envs.spaces.graph import Graph
-from envwire.envs.spaces.numeric import NumericSpace
 from envwire.envs.spaces.oneof import OneOf
 from envwire.envs.spaces.sequence import Sequence
-from envwire.envs.spaces.space import Space
+from envwire.envs.spaces.space import NumericSpace, Space
 from envwire.envs.spaces.text import Text
 from envwire.envs.spaces.tuple import Tuple
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envwire.envs.spaces.arguments import masks
-from envwire.envs.spaces.numeric import NumericSpace
-from envwire.envs.spaces.space import MaskNDArray
+from envwire.envs.spaces.space import MaskNDArray, NumericSpace
 from envwire.envs.type_guards import is_array, is_sequence, promote_sequence
 
 

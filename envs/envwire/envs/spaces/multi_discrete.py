@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from envwire.envs import logger
 from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.discrete import Discrete
-from envwire.envs.spaces.numeric import NumericSpace
+from envwire.envs.spaces.space import NumericSpace
 from envwire.envs.type_guards import is_array, promote_sequence
 
 

@@ -13,7 +13,7 @@ import envwire.envs.vector.utils
 from envwire.envs import spaces
 from envwire.envs.error import CustomSpaceError
 from envwire.envs.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
-from envwire.envs.spaces.numeric import NumericSpace
+from envwire.envs.spaces.space import NumericSpace
 from envwire.envs.vector import utils
 from envwire.testing.comparing import identical as same
 from tests.space_catalogue import catalogue, neutral

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from envwire.envs.error import CustomSpaceError
 from envwire.envs.spaces.dict import Dict
 from envwire.envs.spaces.discrete import Discrete
-from envwire.envs.spaces.numeric import NumericSpace
-from envwire.envs.spaces.space import Space
+from envwire.envs.spaces.space import NumericSpace, Space
 from envwire.envs.spaces.text import Text
 from envwire.envs.spaces.tuple import Tuple
 

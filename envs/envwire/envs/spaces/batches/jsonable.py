@@ -7,8 +7,7 @@ from typing import Any
 from envwire.envs.spaces.batches.elements import iterate, stack
 from envwire.envs.spaces.composite import parts_of
 from envwire.envs.spaces.dict import Dict
-from envwire.envs.spaces.numeric import NumericSpace
-from envwire.envs.spaces.space import Space
+from envwire.envs.spaces.space import NumericSpace, Space
 from envwire.envs.spaces.tuple import Tuple
 
 

@@ -23,8 +23,7 @@ from envwire.envs.spaces.dict import Dict
 from envwire.envs.spaces.discrete import Discrete
 from envwire.envs.spaces.multi_binary import MultiBinary
 from envwire.envs.spaces.multi_discrete import MultiDiscrete
-from envwire.envs.spaces.numeric import NumericSpace
-from envwire.envs.spaces.space import Space
+from envwire.envs.spaces.space import NumericSpace, Space
 from envwire.envs.spaces.text import Text
 from envwire.envs.spaces.tuple import Tuple
 

@@ -14,7 +14,7 @@ from envwire.envs.error import CustomSpaceError
 from envwire.envs.spaces import Dict, Graph, OneOf, Sequence, Space, Text, Tuple, flatten, unflatten
 from envwire.envs.spaces.batches.elements import iterate
 from envwire.envs.spaces.batches.spaces import batch_space
-from envwire.envs.spaces.numeric import NumericSpace
+from envwire.envs.spaces.space import NumericSpace
 
 
 @singledispatch
