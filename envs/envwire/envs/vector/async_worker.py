@@ -12,8 +12,7 @@ from typing import Any
 
 from envwire.envs._generic import Info
 from envwire.envs.core import Env
-from envwire.envs.vector.autoreset import STEPPERS
-from envwire.envs.vector.sub_environments import ObservationMode, check_spaces
+from envwire.envs.vector.sub_environments import STEPPERS, ObservationMode, check_spaces
 from envwire.envs.vector.utils import write_to_shared_memory
 from envwire.envs.vector.vector_env import AutoresetMode
 

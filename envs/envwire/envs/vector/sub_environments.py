@@ -1,10 +1,10 @@
-"""What vector environments that consist of single ones share: spaces, observations and attributes."""
+"""What vector environments that consist of single ones share: spaces, steps, observations and attributes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, SupportsFloat, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,11 @@ ObservationMode: TypeAlias = "str | tuple[Space[Any], Space[Any]]"
 ArraysStep: TypeAlias = tuple[
     ObsType, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Info
 ]
+
+#: The result of a step of an environment.
+Step: TypeAlias = tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]
+#: (environment, action, whether the step before ended the episode) -> what a step returns.
+Stepper: TypeAlias = Callable[[Env, Any, bool], Step]
 
 
 class VectorOfEnvs(VectorEnv[ObsType, ActType, NDArray[Any]]):
@@ -118,3 +123,37 @@ def check_spaces(
             f"The action space of sub-environment {index}, {action_space}, is not the first one's, "
             f"{single_action_space}"
         )
+
+
+def _step_or_reset(env: Env, action: Any, ended: bool) -> Step:
+    if not ended:
+        return env.step(action)
+    observation, info = env.reset()
+    return observation, 0.0, False, False, info
+
+
+def _step_and_reset(env: Env, action: Any, ended: bool) -> Step:
+    del ended
+    observation, reward, terminated, truncated, info = env.step(action)
+    if terminated or truncated:
+        final = {"final_obs": observation, "final_info": info}
+        observation, info = env.reset()
+        info = {**final, **info}
+    return observation, reward, terminated, truncated, info
+
+
+def _step_only(env: Env, action: Any, ended: bool) -> Step:
+    if ended:
+        raise AssertionError(
+            "An episode has ended: with autoreset disabled, reset the sub-environment first, with "
+            "options={'reset_mask': terminations | truncations}"
+        )
+    return env.step(action)
+
+
+#: A step of one sub-environment, in each autoreset mode.
+STEPPERS: dict[AutoresetMode, Stepper] = {
+    AutoresetMode.NEXT_STEP: _step_or_reset,
+    AutoresetMode.SAME_STEP: _step_and_reset,
+    AutoresetMode.DISABLED: _step_only,
+}

@@ -9,9 +9,9 @@ import numpy as np
 
 from envwire.envs._generic import ActType, Info, ObsType, Options
 from envwire.envs.core import Env, RenderFrame
-from envwire.envs.vector.autoreset import STEPPERS
 from envwire.envs.vector.reset_arguments import Seeds, pop_reset_mask, spread_seed
 from envwire.envs.vector.sub_environments import (
+    STEPPERS,
     ArraysStep,
     ObservationMode,
     VectorOfEnvs,
