@@ -1,4 +1,4 @@
-"""Specifications of environments and wrappers, as data: `EnvSpec` and `WrapperSpec`.
+"""Specifications of environments and wrappers, as data: `EnvSpec`, with its id, and `WrapperSpec`.
 
 Environments refer to their spec, so this module does not import them; `EnvSpec.make` imports `make`
 when it is called.
@@ -6,14 +6,18 @@ when it is called.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any, TypeVar
 
-from envwire.envs.env_ids import parse_env_id
+from envwire.envs import error
 
 _Spec = TypeVar("_Spec", "EnvSpec", "WrapperSpec")
 _DERIVED = ("namespace", "name", "version")
+
+#: ``[namespace/]name[-vN]``.
+_ENV_ID = re.compile(r"(?:(?P<namespace>[\w:-]+)/)?(?P<name>[\w:.-]+?)(?:-v(?P<version>\d+))?")
 
 
 @dataclass
@@ -162,3 +166,26 @@ def _from_record(kind: type[_Spec], record: Any) -> _Spec:
 
 def _is_required(item: Any) -> bool:
     return item.default is MISSING and item.default_factory is MISSING
+
+
+def parse_env_id(env_id: str) -> tuple[str | None, str, int | None]:
+    """Returns the namespace, name and version of ``env_id``; ``None`` for a part it does not have.
+
+    Raises:
+        error.Error: The id does not have the form ``[namespace/]name[-vN]``.
+    """
+    match = _ENV_ID.fullmatch(env_id)
+    if match is None:
+        raise error.Error(
+            f"Malformed environment ID: {env_id}. Expected [namespace/]name[-vN], "
+            "of letters, digits, '_', ':', '.' and '-'"
+        )
+    namespace, name, version = match.group("namespace", "name", "version")
+    return namespace, name, None if version is None else int(version)
+
+
+def get_env_id(ns: str | None, name: str, version: int | None) -> str:
+    """Returns the id with these parts; the inverse of `parse_env_id`."""
+    prefix = "" if ns is None else f"{ns}/"
+    suffix = "" if version is None else f"-v{version}"
+    return f"{prefix}{name}{suffix}"

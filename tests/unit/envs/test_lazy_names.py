@@ -76,7 +76,7 @@ def loaded_by(module):
     [
         ("envwire.envs", {"_lazy"}),
         ("envwire.envs.error", {"_lazy", "error"}),
-        ("envwire.envs.specs", {"_lazy", "env_ids", "error", "specs"}),
+        ("envwire.envs.specs", {"_lazy", "error", "specs"}),
         ("envwire.envs.vector", {"_lazy", "vector"}),
         ("envwire.envs.wrappers", {"_lazy", "wrappers"}),
         ("envwire.envs.wrappers.vector", {"_lazy", "wrappers", "wrappers.vector"}),

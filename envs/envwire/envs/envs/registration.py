@@ -8,11 +8,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from envwire.envs import error, logger
-from envwire.envs.env_ids import get_env_id, parse_env_id
 from envwire.envs.envs.making import load_env_creator, make
 from envwire.envs.envs.making_vec import VectorizeMode, make_vec
 from envwire.envs.envs.registry import explain, find_highest_version, registry, versions
-from envwire.envs.specs import EnvSpec, WrapperSpec
+from envwire.envs.specs import EnvSpec, WrapperSpec, get_env_id, parse_env_id
 
 if TYPE_CHECKING:
     from envwire.envs.core import Env

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from envwire.envs import error, logger
-from envwire.envs.env_ids import get_env_id, parse_env_id
-from envwire.envs.specs import EnvSpec
+from envwire.envs.specs import EnvSpec, get_env_id, parse_env_id
 
 #: Every registered environment by its id. Filled by `register`, read by `make`.
 registry: dict[str, EnvSpec] = {}
