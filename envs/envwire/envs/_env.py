@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Generic, SupportsFloat, TypeAlias, cast
 import numpy as np
 
 from envwire.envs._generic import ActType, Info, ObsType, Options, PartialGeneric
-from envwire.envs._seeded import Seeded
 from envwire.envs.utils import seeding
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 RenderFrame: TypeAlias = str | np.ndarray[Any, Any] | tuple[np.ndarray[Any, Any], ...]
 
 
-class Env(PartialGeneric, Seeded, Generic[ObsType, ActType]):
+class Env(PartialGeneric, seeding.Seeded, Generic[ObsType, ActType]):
     """A single agent's environment: dynamics behind `step` and `reset`.
 
     An implementation sets `action_space` and `observation_space` in its constructor and overrides

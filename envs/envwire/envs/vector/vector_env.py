@@ -18,7 +18,6 @@ from envwire.envs._generic import (
     WrapperActType,
     WrapperObsType,
 )
-from envwire.envs._seeded import Seeded
 from envwire.envs.utils import seeding
 from envwire.envs.vector.info import add_info
 
@@ -53,7 +52,7 @@ class AutoresetMode(Enum):
     DISABLED = "Disabled"
 
 
-class VectorEnv(PartialGeneric, Seeded, Generic[ObsType, ActType, ArrayType]):
+class VectorEnv(PartialGeneric, seeding.Seeded, Generic[ObsType, ActType, ArrayType]):
     """Many copies of one environment behind one `reset` and one `step`.
 
     Observations and actions are elements of the batched spaces; rewards, terminations and
