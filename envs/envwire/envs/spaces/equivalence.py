@@ -61,13 +61,10 @@ def _dict(space_1: Dict, space_2: object) -> bool:
 
 
 @is_space_dtype_shape_equiv.register(Tuple)
-def _tuple(space_1: Tuple, space_2: object) -> bool:
-    return isinstance(space_2, Tuple) and _all_equivalent(space_1.spaces, space_2.spaces)
-
-
 @is_space_dtype_shape_equiv.register(OneOf)
-def _one_of(space_1: OneOf, space_2: object) -> bool:
-    return isinstance(space_2, OneOf) and _all_equivalent(space_1.spaces, space_2.spaces)
+def _parts(space_1: Tuple | OneOf, space_2: object) -> bool:
+    kind = Tuple if isinstance(space_1, Tuple) else OneOf
+    return isinstance(space_2, kind) and _all_equivalent(space_1.spaces, space_2.spaces)
 
 
 @is_space_dtype_shape_equiv.register(Sequence)

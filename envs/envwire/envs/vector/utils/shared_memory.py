@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import singledispatch
 from typing import Any
 
@@ -33,7 +32,7 @@ def create_shared_memory(space: Space[Any], n: int = 1, ctx: Any = None) -> Any:
         TypeError: ``space`` is not a space, or its elements have no fixed size.
         CustomSpaceError: The class of the space has no rule.
     """
-    raise _no_rule(create_shared_memory, space)
+    raise _no_rule("create_shared_memory", space)
 
 
 @create_shared_memory.register(NumericSpace)
@@ -95,7 +94,7 @@ def read_from_shared_memory(space: Space[Any], shared_memory: Any, n: int = 1) -
         TypeError: ``space`` is not a space.
         CustomSpaceError: The class of the space has no rule.
     """
-    raise _no_rule(read_from_shared_memory, space)
+    raise _no_rule("read_from_shared_memory", space)
 
 
 @read_from_shared_memory.register(NumericSpace)
@@ -148,7 +147,7 @@ def write_to_shared_memory(space: Space[Any], index: int, value: Any, shared_mem
         TypeError: ``space`` is not a space.
         CustomSpaceError: The class of the space has no rule.
     """
-    raise _no_rule(write_to_shared_memory, space)
+    raise _no_rule("write_to_shared_memory", space)
 
 
 @write_to_shared_memory.register(NumericSpace)
@@ -194,8 +193,8 @@ def _write_row(shared_memory: Any, index: int, row: NDArray[Any]) -> None:
     _view(shared_memory, row.dtype)[index * row.size : (index + 1) * row.size] = row
 
 
-def _no_rule(function: Callable[..., Any], space: object) -> Exception:
-    name, kind = getattr(function, "__name__", ""), type(space).__name__
+def _no_rule(name: str, space: object) -> Exception:
+    kind = type(space).__name__
     if isinstance(space, Space):
         return CustomSpaceError(f"{name} has no rule for {kind}; add one with {name}.register.")
     return TypeError(f"{name} needs a space, got {space!r} of type {kind}.")
