@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -89,6 +89,16 @@ class SpacesInside(CompositeSpace[T_co]):
 def parts_of(space: SpacesInside[Any]) -> Collection[Space[Any]]:
     """Returns the spaces inside, in order."""
     return space.spaces.values() if is_dict(space.spaces) else space.spaces
+
+
+def map_parts(space: SpacesInside[Any], function: Callable[[Space[Any], Any], Any]) -> Any:
+    """Returns what ``function`` makes of each space inside and its key, as a dict for a dict of spaces.
+
+    For a tuple of spaces it is a tuple, and the keys are the positions.
+    """
+    if is_dict(space.spaces):
+        return {key: function(part, key) for key, part in space.spaces.items()}
+    return tuple(function(part, position) for position, part in enumerate(space.spaces))
 
 
 def check_spaces(owner: str, spaces: Iterable[Any]) -> tuple[Space[Any], ...]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from envwire.envs import spaces
 from envwire.envs.error import CustomSpaceError
+from envwire.envs.spaces.composite import map_parts
 
 __all__ = ["create_zero_array"]
 
@@ -55,14 +56,10 @@ def _(space: spaces.Text) -> str:
     return space.characters[0] * space.min_length
 
 
-@create_zero_array.register
-def _(space: spaces.Tuple) -> tuple[Any, ...]:
-    return tuple(create_zero_array(part) for part in space.spaces)
-
-
-@create_zero_array.register
-def _(space: spaces.Dict) -> dict[Any, Any]:
-    return {key: create_zero_array(part) for key, part in space.spaces.items()}
+@create_zero_array.register(spaces.Tuple)
+@create_zero_array.register(spaces.Dict)
+def _(space: spaces.Tuple | spaces.Dict) -> Any:
+    return map_parts(space, lambda part, _: create_zero_array(part))
 
 
 @create_zero_array.register

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envwire.envs.error import CustomSpaceError
+from envwire.envs.spaces.composite import map_parts
 from envwire.envs.spaces.dict import Dict
 from envwire.envs.spaces.discrete import Discrete
 from envwire.envs.spaces.space import NumericSpace, Space
@@ -52,13 +53,9 @@ def _empty_array(space: NumericSpace[Any], n: int = 1, fn: Allocate = np.zeros) 
 
 
 @create_empty_array.register(Tuple)
-def _empty_tuple(space: Tuple, n: int = 1, fn: Allocate = np.zeros) -> tuple[Any, ...]:
-    return tuple(create_empty_array(part, n, fn) for part in space)
-
-
 @create_empty_array.register(Dict)
-def _empty_dict(space: Dict, n: int = 1, fn: Allocate = np.zeros) -> dict[Any, Any]:
-    return {key: create_empty_array(part, n, fn) for key, part in space.items()}
+def _empty_parts(space: Tuple | Dict, n: int = 1, fn: Allocate = np.zeros) -> Any:
+    return map_parts(space, lambda part, _: create_empty_array(part, n, fn))
 
 
 @create_empty_array.register(Text)
@@ -98,23 +95,14 @@ def _concatenate_arrays(
 
 
 @concatenate.register(Tuple)
-def _concatenate_tuples(
-    space: Tuple, items: Iterable[tuple[Any, ...]], out: tuple[Any, ...]
-) -> tuple[Any, ...]:
-    rows = list(items)
-    return tuple(
-        concatenate(part, [row[i] for row in rows], out[i]) for i, part in enumerate(space)
-    )
-
-
 @concatenate.register(Dict)
-def _concatenate_dicts(
-    space: Dict, items: Iterable[Mapping[Any, Any]], out: Mapping[Any, Any]
-) -> dict[Any, Any]:
+def _concatenate_parts(space: Tuple | Dict, items: Iterable[Any], out: Any) -> Any:
     rows = list(items)
-    return {
-        key: concatenate(part, [row[key] for row in rows], out[key]) for key, part in space.items()
-    }
+
+    def concatenate_part(part: Space[Any], key: Any) -> Any:
+        return concatenate(part, [row[key] for row in rows], out[key])
+
+    return map_parts(space, concatenate_part)
 
 
 def stack(space: Space[Any], items: Iterable[Any]) -> Any:

@@ -13,6 +13,7 @@ from envwire.envs.error import CustomSpaceError
 from envwire.envs.spaces import Dict, Graph, OneOf, Sequence, Space, Text, Tuple, flatten, unflatten
 from envwire.envs.spaces.batches.elements import iterate
 from envwire.envs.spaces.batches.spaces import batch_space
+from envwire.envs.spaces.composite import map_parts
 from envwire.envs.spaces.space import NumericSpace
 
 
@@ -46,13 +47,9 @@ def _create_text(space: Text, n: int = 1, ctx: Any = None) -> Any:
 
 
 @create_shared_memory.register(Tuple)
-def _create_tuple(space: Tuple, n: int = 1, ctx: Any = None) -> tuple[Any, ...]:
-    return tuple(create_shared_memory(part, n, ctx) for part in space)
-
-
 @create_shared_memory.register(Dict)
-def _create_dict(space: Dict, n: int = 1, ctx: Any = None) -> dict[Any, Any]:
-    return {key: create_shared_memory(part, n, ctx) for key, part in space.items()}
+def _create_parts(space: Tuple | Dict, n: int = 1, ctx: Any = None) -> Any:
+    return map_parts(space, lambda part, _: create_shared_memory(part, n, ctx))
 
 
 @create_shared_memory.register(OneOf)
@@ -109,16 +106,9 @@ def _read_text(space: Text, shared_memory: Any, n: int = 1) -> tuple[str, ...]:
 
 
 @read_from_shared_memory.register(Tuple)
-def _read_tuple(space: Tuple, shared_memory: tuple[Any, ...], n: int = 1) -> tuple[Any, ...]:
-    parts = zip(space.spaces, shared_memory, strict=True)
-    return tuple(read_from_shared_memory(part, memory, n) for part, memory in parts)
-
-
 @read_from_shared_memory.register(Dict)
-def _read_dict(space: Dict, shared_memory: dict[Any, Any], n: int = 1) -> dict[Any, Any]:
-    return {
-        key: read_from_shared_memory(part, shared_memory[key], n) for key, part in space.items()
-    }
+def _read_parts(space: Tuple | Dict, shared_memory: Any, n: int = 1) -> Any:
+    return map_parts(space, lambda part, key: read_from_shared_memory(part, shared_memory[key], n))
 
 
 @read_from_shared_memory.register(OneOf)
