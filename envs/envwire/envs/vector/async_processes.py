@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, TypeAlias
 
 from envwire.envs.core import Env
@@ -61,9 +62,23 @@ class WorkerProcesses:
             theirs.close()
 
     def send(self, commands: Iterable[Command]) -> None:
-        """Sends one command to each process."""
-        for pipe, command in zip(self.pipes, commands, strict=True):
-            pipe.send(command)
+        """Sends one command to each process.
+
+        All are pickled before the first is sent: a process that got one without the others would answer it, and that
+        answer would be taken for one to the next command.
+
+        Raises:
+            WorkerExitedError: A process has ended.
+            ValueError: There are more commands than processes, or fewer.
+        """
+        pairs = zip(self.pipes, commands, strict=True)
+        messages = [ForkingPickler.dumps(command) for _, command in pairs]
+        index = 0
+        try:
+            for index, message in enumerate(messages):
+                self.pipes[index].send_bytes(message)
+        except OSError as exc:
+            raise self._exited(index) from exc
 
     def collect(self) -> list[Any]:
         """Returns the answer of every process to its last command.
@@ -83,12 +98,15 @@ class WorkerProcesses:
         try:
             answer: tuple[Any, Any] = self.pipes[index].recv()
         except (EOFError, OSError) as exc:
-            process = self.processes[index]
-            process.join()
-            raise WorkerExitedError(
-                f"The process of sub-environment {index} ended: {process.exitcode}"
-            ) from exc
+            raise self._exited(index) from exc
         return answer
+
+    def _exited(self, index: int) -> WorkerExitedError:
+        process = self.processes[index]
+        process.join()
+        return WorkerExitedError(
+            f"The process of sub-environment {index} ended: {process.exitcode}"
+        )
 
     def wait(self, timeout: float | None) -> bool:
         """Returns whether every process has answered within ``timeout`` seconds; None: no limit."""
@@ -98,11 +116,14 @@ class WorkerProcesses:
         return all(pipe.poll(max(due - time.monotonic(), 0)) for pipe in self.pipes)
 
     def discard_answers(self, timeout: float | None) -> bool:
-        """Drops the answers to the last commands; returns whether they came within ``timeout``."""
+        """Drops the answers to the last commands; returns whether all came within ``timeout``."""
         if not self.wait(timeout):
             return False
-        for pipe in self.pipes:
-            pipe.recv()
+        try:
+            for index in range(len(self.pipes)):
+                self._answer_of(index)
+        except WorkerExitedError:
+            return False
         return True
 
     def terminate(self) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from enum import Enum
 from typing import Any, cast
 
@@ -199,6 +200,7 @@ class AsyncVectorEnv(VectorOfEnvs[ObsType, ActType]):
         if self._state is not AsyncState.DEFAULT:
             logger.warn(f"`close` while a call to `{self._state.value}` is pending")
             terminate = terminate or not self._workers.discard_answers(timeout)
+            self._state = AsyncState.DEFAULT
         if terminate:
             self._workers.terminate()
         else:
@@ -219,7 +221,8 @@ class AsyncVectorEnv(VectorOfEnvs[ObsType, ActType]):
             )
 
     def _send(self, state: AsyncState, commands: Iterable[Command]) -> None:
-        self._workers.send(commands)
+        with self._closing_if_a_process_ended():
+            self._workers.send(commands)
         self._state = state
 
     def _receive(self, state: AsyncState, timeout: float | None = None) -> list[Any]:
@@ -239,12 +242,18 @@ class AsyncVectorEnv(VectorOfEnvs[ObsType, ActType]):
 
     def _ask(self, *commands: Command) -> list[Any]:
         """Sends a command each, or one to all, and returns the results."""
-        self._workers.send(commands if len(commands) > 1 else commands * self.num_envs)
+        each = commands if len(commands) > 1 else commands * self.num_envs
+        self._send(AsyncState.DEFAULT, each)
         return self._collect()
 
     def _collect(self) -> list[Any]:
-        try:
+        with self._closing_if_a_process_ended():
             return self._workers.collect()
+
+    @contextmanager
+    def _closing_if_a_process_ended(self) -> Generator[None]:
+        try:
+            yield
         except WorkerExitedError:
             self.close(terminate=True)
             raise

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import pickle
 import time
 
 import numpy as np
@@ -197,6 +198,54 @@ def test_a_process_that_dies_is_told(make):
     with pytest.raises(RuntimeError, match="sub-environment 1 ended: 7"):
         envs.step(np.array([0, 2]))
     assert envs.closed
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda envs: envs.step(np.array([0, 0])),
+        lambda envs: envs.reset(),
+        lambda envs: envs.set_attr("goal", 1.0),
+        lambda envs: envs.close(),
+    ],
+)
+def test_a_process_that_died_between_two_calls_is_told_and_all_is_closed(make, call):
+    envs = make(Troubled, Troubled)
+    envs.reset(seed=1)
+    envs.processes[1].kill()
+    envs.processes[1].join()
+    with pytest.raises(
+        RuntimeError, match=f"sub-environment 1 ended: {envs.processes[1].exitcode}"
+    ):
+        call(envs)
+    assert envs.closed
+    assert not envs.processes[0].is_alive()
+
+
+def test_what_was_begun_in_a_process_that_died_does_not_keep_the_others_from_ending(make):
+    envs = make(Troubled, Troubled)
+    envs.reset(seed=1)
+    envs.step_async(np.array([0, 2]))
+    with pytest.warns(UserWarning, match="pending"):
+        envs.close()
+    assert envs.closed
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda envs: envs.step(np.array([0])),
+        lambda envs: envs.step(np.array([0, 0, 0])),
+        lambda envs: envs.set_attr("goal", [1.0, lambda: None]),
+    ],
+)
+def test_a_call_that_cannot_be_sent_to_all_is_sent_to_none(make, call):
+    envs = make(Troubled, Troubled)
+    envs.reset(seed=1)
+    with pytest.raises((ValueError, AttributeError, pickle.PicklingError)):
+        call(envs)
+    assert envs.get_attr("goal") == SyncVectorEnv([Troubled] * 2).get_attr("goal")
+    assert envs.step(np.array([0, 0]))[4]["t"].tolist() == [1, 1]
 
 
 def test_what_does_not_go_together_is_refused(make):
