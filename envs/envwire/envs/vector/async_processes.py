@@ -55,10 +55,10 @@ class WorkerProcesses:
                 args=(index, make_env, theirs, ours, memory, mode, self._turn),
                 daemon=daemon,
             )
-            self.pipes.append(ours)
-            self.processes.append(process)
             with clear_mpi_env_vars():
                 process.start()
+            self.pipes.append(ours)
+            self.processes.append(process)
             theirs.close()
 
     def send(self, commands: Iterable[Command]) -> None:

@@ -84,8 +84,13 @@ class AsyncVectorEnv(VectorOfEnvs[ObsType, ActType]):
         self.parent_pipes = self._workers.pipes
         self.processes = self._workers.processes
         self._state = AsyncState.DEFAULT
-        self._workers.start(env_fns, memory, self.autoreset_mode, self.max_concurrency, daemon)
-        self._check_spaces()
+        expected = self.single_observation_space, self.single_action_space
+        try:
+            self._workers.start(env_fns, memory, self.autoreset_mode, self.max_concurrency, daemon)
+            self._ask(("check_spaces", (self.observation_mode, expected)))
+        except BaseException:
+            self.close(terminate=True)
+            raise
 
     def _allocate(self) -> Any:
         """Makes room for the observations; returns the shared memory for them, or None."""
@@ -99,14 +104,6 @@ class AsyncVectorEnv(VectorOfEnvs[ObsType, ActType]):
             raise ValueError(f"{space} needs shared_memory=False") from exc
         self.observations = utils.read_from_shared_memory(space, memory, self.num_envs)
         return memory
-
-    def _check_spaces(self) -> None:
-        expected = self.single_observation_space, self.single_action_space
-        try:
-            self._ask(("check_spaces", (self.observation_mode, expected)))
-        except BaseException:
-            self.close(terminate=True)
-            raise
 
     def reset(self, *, seed: Seeds = None, options: Options = None) -> tuple[ObsType, Info]:
         """Resets every sub-environment, or those that a mask selects; see `SyncVectorEnv.reset`."""

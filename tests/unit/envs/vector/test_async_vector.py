@@ -1,5 +1,6 @@
 """Sub-environments in separate processes behave as in this process."""
 
+import gc
 import multiprocessing
 import os
 import pickle
@@ -256,6 +257,22 @@ def test_what_does_not_go_together_is_refused(make):
     for wrong in (0, 1.5, "2"):
         with pytest.raises(ValueError, match="max_concurrency"):
             make(Walk, max_concurrency=wrong)
+
+
+def test_a_function_that_cannot_be_sent_leaves_no_process():
+    before = set(multiprocessing.active_children())
+    with pytest.raises(TypeError, match="pickle"):
+        AsyncVectorEnv([Walk, Unsendable()], context=CONTEXT)
+    assert set(multiprocessing.active_children()) == before
+    gc.collect()  # what `__del__` raised would fail the test
+
+
+class Unsendable:
+    def __call__(self):
+        return Walk()
+
+    def __reduce__(self):
+        raise TypeError("cannot pickle this")
 
 
 def test_spaces_without_a_fixed_size_go_through_the_pipe(make):
