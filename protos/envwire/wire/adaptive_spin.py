@@ -75,5 +75,5 @@ class AdaptiveSpin:
         return self._clock() - self.begun < _MOMENT
 
     def woke(self) -> None:
-        """Ends a wait for which `poll` returned nothing; one for which it did was short."""
+        """Ends a wait for which `poll` returned nothing. Others need no call: they were short, as the one before."""
         self.short = not self._alone and self._clock() - self.begun < _MOMENT

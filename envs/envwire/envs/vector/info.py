@@ -26,7 +26,7 @@ def add_info(vector_infos: Info, env_info: Info, env_num: int, num_envs: int) ->
     """
     for key, value in env_info.items():
         mask = f"_{key}"
-        # Raises the AttributeError of Gymnasium for a dict where an array is.
+        # Where another sub-environment has a number, this may be an array: AttributeError, as in Gymnasium.
         masks = vector_infos.get(mask)
         if isinstance(value, dict) and key != "final_obs":
             nested: dict[str, Any] = vector_infos.get(key, {})

@@ -17,7 +17,7 @@ Frame: TypeAlias = NDArray[np.uint8]
 
 
 class Display:
-    """Something that shows one frame after another, uint8 of shape (height, width, 3); here, nothing."""
+    """A display for frames, uint8 of shape (height, width, 3), one after another; this one shows nothing."""
 
     def show(self, frame: Frame) -> None:
         """Replaces the last frame by this one."""

@@ -49,7 +49,7 @@ _FLAG_BYTES: Final = 4
 _ENDS: Final = {flags: written + NO_INFO for flags, written in FLAGS.items()}
 #: The end of most answers.
 _GOES_ON: Final = _ENDS[False, False]
-#: The flags by the ends of plain steps, also without what is false, as other servers write them.
+#: The flags by the ends of plain steps, and by those without flags that are false, which other servers leave out.
 _ENDS_READ: Final = {written: flags for flags, written in _ENDS.items()} | {
     b"".join(FLAGS[flags][place : place + 2] for place in (0, 2) if flags[place // 2])
     + NO_INFO: flags
@@ -57,7 +57,7 @@ _ENDS_READ: Final = {written: flags for flags, written in _ENDS.items()} | {
 }
 #: The bytes after the observation of a plain step: tag and reward, and the end.
 _TAIL: Final = struct.Struct("<1sd6s")
-#: The same, by their number.
+#: The same for ends of each length, by the length of all these bytes.
 _TAILS_READ: Final = {
     tail.size: tail for tail in (struct.Struct(f"<1sd{len(end)}s") for end in _ENDS_READ)
 }

@@ -54,7 +54,7 @@ class RaiseEnv(_FailingEnv):
         return observation, 0.0, False, False, {"it": object()} if action == "opaque" else {}
 
     def close(self) -> None:
-        """Raises what the last reset was told."""
+        """Raises what the options of the last reset named."""
         _raise(self._raise_in_close)
 
 

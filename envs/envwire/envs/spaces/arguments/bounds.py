@@ -66,7 +66,7 @@ def _check_shape(shape: object) -> Shape:
 def limits(dtype: np.dtype[Any]) -> tuple[float, float]:
     """Returns the least and the greatest finite value, as Python numbers that compare exactly.
 
-    Kept, because `numpy.iinfo` is slow for every step.
+    Cached, because calling `numpy.iinfo` at every step is slow.
     """
     if dtype.kind == "b":
         return 0, 1

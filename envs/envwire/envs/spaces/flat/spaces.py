@@ -172,7 +172,7 @@ def _flatten_space_graph(space: Graph) -> Graph:
 
 
 def join(arrays: Iterable[NDArray[Any]]) -> NDArray[Any]:
-    """Joins arrays end to end; an empty bool array gives no parts a dtype and changes no other."""
+    """Joins arrays end to end; without any, the result is an empty array of bool."""
     return np.concatenate([np.empty(0, bool), *arrays])
 
 
