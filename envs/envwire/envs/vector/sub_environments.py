@@ -13,7 +13,7 @@ from envwire.envs._generic import ActType, Info, ObsType
 from envwire.envs.core import Env
 from envwire.envs.spaces import Space
 from envwire.envs.spaces.utils import is_space_dtype_shape_equiv
-from envwire.envs.type_guards import is_array, is_tuple
+from envwire.envs.type_guards import is_array, is_tuple, is_tuple_or_list
 from envwire.envs.vector.utils import batch_differing_spaces, batch_space
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv
 
@@ -88,12 +88,11 @@ class VectorOfEnvs(VectorEnv[ObsType, ActType, NDArray[Any]]):
         Raises:
             ValueError: ``values`` is a list or tuple of another length.
         """
-        if not isinstance(values, list | tuple):
+        if not is_tuple_or_list(values):
             return [values] * self.num_envs
-        each = list(cast("list[Any]", values))
-        if len(each) != self.num_envs:
-            raise ValueError(f"Expected {self.num_envs} values for {name!r}, got {len(each)}")
-        return each
+        if len(values) != self.num_envs:
+            raise ValueError(f"Expected {self.num_envs} values for {name!r}, got {len(values)}")
+        return list(values)
 
 
 def check_spaces(
