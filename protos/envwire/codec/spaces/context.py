@@ -51,7 +51,8 @@ class SpaceEncoding:
     def __init__(self, rows: Mapping[str, Row]) -> None:
         self._rows = rows
         self._depth = 0
-        self._ended: dict[int, int] = {}
+        #: Number of each space by its id, and the space itself: without it another could get the same id.
+        self._ended: dict[int, tuple[int, object]] = {}
 
     def space(self, space: Any, message: spaces_pb2.Space) -> None:
         """Writes one space and its subspaces.
@@ -61,7 +62,7 @@ class SpaceEncoding:
         """
         earlier = self._ended.get(id(space))
         if earlier is not None:
-            message.same_as = earlier
+            message.same_as, _ = earlier
             return
         given: object = space  # of any class
         kind = type(given)
@@ -73,7 +74,7 @@ class SpaceEncoding:
                     f"one of {', '.join(self._rows)}",
                     "Describe it with these, in a wrapper that shows such a space.",
                 )
-            self._ended[id(space)] = len(self._ended)
+            self._ended[id(space)] = len(self._ended), space
             return
         row = self._rows[name]
         part = getattr(message, row.field)
@@ -88,7 +89,7 @@ class SpaceEncoding:
                 f"a {row.name} that does not fit the wire ({error})", "64-bit numbers and Unicode"
             ) from error
         self._depth -= 1
-        self._ended[id(space)] = len(self._ended)
+        self._ended[id(space)] = len(self._ended), space
         if space._np_random is not None:
             located(".np_random", encode_random_state, space._np_random, message.np_random)
 

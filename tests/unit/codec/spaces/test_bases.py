@@ -20,6 +20,30 @@ class Mission(gymnasium.spaces.Space[str]):
         super().__init__(dtype=str)
 
 
+class Built(gymnasium.spaces.Tuple):
+    """Builds the space in it each time that it is read."""
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+        super().__init__(())
+
+    @property
+    def spaces(self) -> tuple[gymnasium.Space, ...]:
+        return (gymnasium.spaces.Discrete(self._n),)
+
+    @spaces.setter
+    def spaces(self, spaces: tuple[gymnasium.Space, ...]) -> None:
+        pass
+
+
+@pytest.mark.filterwarnings("ignore:a space of class:UserWarning")
+def test_spaces_that_are_built_when_they_are_read_are_not_taken_for_each_other() -> None:
+    message = spaces_pb2.Space()
+    encode_space(gymnasium.spaces.Tuple([Built(2), Built(3), Built(4)]), message)
+    arrived = decode_space(message, gymnasium_family())
+    assert [part[0].n for part in arrived] == [2, 3, 4]
+
+
 def test_a_subclass_arrives_as_its_base_with_a_warning() -> None:
     message = spaces_pb2.Space()
     with pytest.warns(UserWarning, match=r"class .*\.Box arrives as a MultiBinary at clients"):
