@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from envwire.envs._generic import Info
@@ -101,21 +102,24 @@ def serve(
     has gone.
     """
     parent_pipe.close()  # a forked copy would keep the pipe open when the parent has gone
-    env, failure = _answer(make_env, ())
-    worker = Worker(index, env, memory, mode, turn)
+    worker, failure = None, None
+    try:
+        worker = Worker(index, make_env(), memory, mode, turn)
+    except Exception as exc:  # an environment may raise anything
+        failure = ForkingPickler.dumps((None, _portable(exc)))
     command = ""
     with contextlib.suppress(EOFError, BrokenPipeError, KeyboardInterrupt):
         while command != "close":
             command, args = pipe.recv()
-            answer = _answer(getattr(worker, command), args) if failure is None else (None, failure)
-            pipe.send(answer)
+            pipe.send_bytes(failure or _answer(getattr(worker, command), args))
 
 
-def _answer(method: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, Exception | None]:
+def _answer(method: Callable[..., Any], args: tuple[Any, ...]) -> memoryview:
+    """Returns a pickled answer; a result that cannot be pickled is an exception too."""
     try:
-        return method(*args), None
+        return ForkingPickler.dumps((method(*args), None))
     except Exception as exc:  # an environment may raise anything
-        return None, _portable(exc)
+        return ForkingPickler.dumps((None, _portable(exc)))
 
 
 def _portable(exc: Exception) -> Exception:

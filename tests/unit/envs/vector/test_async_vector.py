@@ -36,6 +36,9 @@ class Troubled(Walk):
             time.sleep(30)
         return super().step([0.5])
 
+    def local_function(self):
+        return lambda: None
+
     def local_error(self):
         class LocalError(Exception):
             def __init__(self, one, two):
@@ -191,6 +194,14 @@ def test_an_exception_is_raised_here_and_leaves_the_environments(make):
         envs.call("local_error")
     told = str(info.value.__cause__)
     assert all(f"In sub-environment {index}:\nTraceback" in told for index in range(2))
+
+
+def test_a_result_that_cannot_be_pickled_is_an_exception_and_leaves_the_environments(make):
+    envs = make(Troubled, Troubled)
+    envs.reset(seed=1)
+    with pytest.raises((AttributeError, pickle.PicklingError), match="local object"):
+        envs.call("local_function")
+    assert envs.step(np.array([0, 0]))[4]["t"].tolist() == [1, 1]
 
 
 def test_a_process_that_dies_is_told(make):
