@@ -5,17 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Generator
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from envwire.envs import error, logger
+from envwire.envs import error, logger, vector
+from envwire.envs.core import Env
 from envwire.envs.envs.making import load_env_creator, make
 from envwire.envs.envs.making_vec import VectorizeMode, make_vec
 from envwire.envs.envs.registry import explain, find_highest_version, registry, versions
 from envwire.envs.specs import EnvSpec, WrapperSpec, get_env_id, parse_env_id
-
-if TYPE_CHECKING:
-    from envwire.envs.core import Env
-    from envwire.envs.vector import VectorEnv
 
 __all__ = [
     "EnvCreator",
@@ -53,7 +50,7 @@ class EnvCreator(Protocol):
 class VectorEnvCreator(Protocol):
     """A function (or class) that makes a vector environment."""
 
-    def __call__(self, **kwargs: Any) -> VectorEnv:
+    def __call__(self, **kwargs: Any) -> vector.VectorEnv:
         """Makes one; ``num_envs`` is among the arguments."""
         ...
 

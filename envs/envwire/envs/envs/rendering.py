@@ -5,23 +5,18 @@ The canvas draws polygons, discs and lines without anti-aliasing, by numpy alone
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from envwire.envs import logger
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from envwire.envs.core import Env
-    from envwire.envs.vector.vector_env import VectorEnv
+from envwire.envs import logger, vector
+from envwire.envs.core import Env
 
 Color: TypeAlias = tuple[int, int, int]
 Point: TypeAlias = tuple[float, float]
-Frame: TypeAlias = "NDArray[np.uint8]"
+Frame: TypeAlias = NDArray[np.uint8]
 
 BLACK: Color = (0, 0, 0)
 WHITE: Color = (255, 255, 255)
@@ -32,7 +27,7 @@ def render_metadata(*modes: str, fps: int, **more: Any) -> dict[str, Any]:
     return {"render_modes": list(modes), "render_fps": fps, **more}
 
 
-def is_unrendered(env: Env | VectorEnv) -> bool:
+def is_unrendered(env: Env | vector.VectorEnv) -> bool:
     """Returns whether `render` was called on an environment without a render mode, and warns of it."""
     if env.render_mode is not None:
         return False
