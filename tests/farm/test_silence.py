@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from envwire.client import Credentials, RemoteEnv, aio
-from envwire.client._transports.gateway import is_server_dead
+from envwire.client._transports.grpc.gateway import is_server_dead
 from envwire.server import Server
 from tests.farm.scene import ENV, SETTINGS, Gateway, farm, free_port, kill, server
 from tests.faults.scene import eventually, family_of

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from envwire.client import Credentials
-from envwire.client._transports.gateway import is_server_dead
+from envwire.client._transports.grpc.gateway import is_server_dead
 from envwire.farm.gateway import gateway as module
 from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.gateway import gateway

@@ -123,8 +123,8 @@ class Servers:
         return open_transport(options.transport, target, wait or self.wait(), options.credentials)
 
     def is_server_dead(self, target: str, session_id: str, silent: bool) -> bool:
-        """Returns whether a gateway reports that the server of a session is dead (see `gateway.is_server_dead`)."""
-        from envwire.client._transports.gateway import is_server_dead
+        """Returns whether a gateway reports that the server of a session is dead (see `grpc.gateway`)."""
+        from envwire.client._transports.grpc.gateway import is_server_dead
 
         credentials = self.options.credentials or Credentials()
         return is_server_dead(target, credentials, session_id, silent)

@@ -5,14 +5,15 @@ preceded by all earlier requests that set attributes or called methods. The shor
 state of the environment's generator at that moment is known, preceded by the requests whose effects outlast an episode:
 the seeded reset, attributes and methods. The short log repeats one episode, however long the run was. If the
 environment keeps other state from episode to episode, the short log's digest differs, and the long log is replayed.
+
+Chunks of actions are recorded as single steps, so that a replay does not depend on how they were split.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
-from envwire.client._session.recording.chunk_recording import split_chunk
 from envwire.client._session.recording.member_request_log import MemberRequestLog
 from envwire.client._session.recording.request_log import KEPT, RequestLog, outlasts_episodes
 from envwire.client.errors import ReplayError
@@ -138,7 +139,7 @@ class Recording:
         if kind == "reset" and reason is None:
             self._reset(pb.InteractRequest.FromString(request).reset)
         if kind == "step" and reason is None and answers_chunk(reply.message):
-            for each in split_chunk(request, reply):
+            for each in _split_chunk(request, reply):
                 self._add(*each)
             return
         self._saves = self._saves or kind == "save_state"
@@ -200,3 +201,18 @@ def _reason(reply: Reply) -> Reason | None:
         return None
     error = pb.InteractResponse.FromString(reply.message).error
     return decode_fault(error, envwire_family()).reason
+
+
+def _split_chunk(request: bytes, reply: Reply) -> Iterator[tuple[bytes, Reply]]:
+    """Yields a Step with one action and its answer, for each action of a chunk that was taken or failed."""
+    asked = pb.InteractRequest.FromString(request).step
+    answer = pb.InteractResponse.FromString(reply.message).step
+    answers = [pb.InteractResponse(step=step) for step in answer.steps]
+    if answer.HasField("error"):
+        answers.append(pb.InteractResponse(error=answer.error))
+    for index, (action, each) in enumerate(zip(asked.actions, answers, strict=False)):
+        step = pb.StepRequest(action=action, mirror_np_random=asked.mirror_np_random)
+        if index == 0 and asked.HasField("np_random"):
+            step.np_random.CopyFrom(asked.np_random)
+        one = pb.InteractRequest(step=step)
+        yield one.SerializeToString(), Reply(each.SerializeToString())

@@ -13,6 +13,7 @@ import grpc
 from envwire.client._drivers.watchdog import Deadline
 from envwire.client._errors.connections import broken, timed_out
 from envwire.client._transports.connect_wait import ConnectWait
+from envwire.client._transports.grpc.gateway import make_with_ticket
 from envwire.client._transports.grpc.grpc_connection import (
     INTERACT,
     SERVICE,
@@ -22,7 +23,6 @@ from envwire.client._transports.grpc.grpc_connection import (
     status_of,
     trailer,
 )
-from envwire.client._transports.grpc.tickets import make_with_ticket
 from envwire.client.credentials import Credentials
 from envwire.codec.fastpath.outlining import outlined
 from envwire.codec.notices import TRAILER

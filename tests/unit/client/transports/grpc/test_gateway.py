@@ -8,7 +8,7 @@ import grpc
 import pytest
 
 from envwire.client import Credentials
-from envwire.client._transports.grpc import tickets
+from envwire.client._transports.grpc import gateway
 from envwire.farm.v1 import farm_pb2
 from envwire.v1 import environment_pb2 as pb
 
@@ -33,23 +33,23 @@ def dialled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def dial(target: str, *_: object) -> None:
         found.append(target)
-        raise tickets.RemoteError("nobody")
+        raise gateway.RemoteError("nobody")
 
     far = farm_pb2.Allocation(address="203.0.113.7:1", ticket=b"ticket")
-    monkeypatch.setattr(tickets, "_allocate", lambda *_: far)
-    monkeypatch.setattr(tickets, "Connection", dial)
+    monkeypatch.setattr(gateway, "_allocate", lambda *_: far)
+    monkeypatch.setattr(gateway, "Connection", dial)
     return found
 
 
-def make(gateway: Any) -> None:
-    assert tickets.make_with_ticket(gateway, MAKE, 1.0) is None
+def make(connection: Any) -> None:
+    assert gateway.make_with_ticket(connection, MAKE, 1.0) is None
 
 
 def test_a_session_is_not_made_in_the_clear_for_a_client_with_a_token(dialled: list[str]) -> None:
-    make(Gateway(tickets.CAPABILITY))
+    make(Gateway(gateway.CAPABILITY))
     assert dialled == []
-    make(Gateway(tickets.CAPABILITY, insecure=True))
-    make(Gateway(tickets.CAPABILITY, token=None))
+    make(Gateway(gateway.CAPABILITY, insecure=True))
+    make(Gateway(gateway.CAPABILITY, token=None))
     assert dialled == ["203.0.113.7:1"] * 2
 
 
@@ -59,8 +59,8 @@ def test_what_is_no_gateway_is_not_asked(dialled: list[str]) -> None:
 
 
 def test_a_ticket_takes_the_place_of_the_token_and_the_trace_goes_on() -> None:
-    gateway: Any = Gateway(ca=b"ca")
-    credentials = tickets._with_ticket(gateway, b"ticket")
+    connection: Any = Gateway(ca=b"ca")
+    credentials = gateway._with_ticket(connection, b"ticket")
     assert credentials.metadata == (("envwire-ticket-bin", b"ticket"), *TRACE)
     assert credentials.token is None
     assert (credentials.ca, credentials.secure) == (b"ca", True)
@@ -106,10 +106,10 @@ def test_a_make_whose_answer_is_lost_is_repeated_at_the_server_that_may_have_mad
             return error
 
     server: Any = Server()
-    reply = tickets._make(server, MAKE, 1.0)
+    reply = gateway._make(server, MAKE, 1.0)
     assert reply is not None
     made = pb.InteractResponse.FromString(reply.message).make
     assert (made.session_id, made.address) == ("s", server.target)
     assert asked == [MAKE, MAKE]
     answers[:] = [CutError(), CutError()]
-    assert tickets._make(server, MAKE, 1.0) is None, "the gateway may know another"
+    assert gateway._make(server, MAKE, 1.0) is None, "the gateway may know another"

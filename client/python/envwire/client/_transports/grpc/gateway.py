@@ -1,7 +1,8 @@
-"""Makes with a ticket: a farm's gateway names a server with room and signs a ticket, with which the client makes there.
+"""What a client asks a farm's gateway: for a ticket to make an environment, and whether a session's server is dead.
 
-So the gateway sees no session's secret, and the server sees no token. If this does not work, for example because the
-client cannot reach the server, the gateway relays the Make.
+The gateway names a server with room and signs a ticket, with which the client makes the environment there. So the
+gateway sees no session's secret, and the server sees no token. If this does not work, for example because the client
+cannot reach the server, the gateway relays the Make.
 """
 
 from __future__ import annotations
@@ -16,7 +17,12 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from envwire.client._transports.connect_wait import ConnectWait
-from envwire.client._transports.grpc.grpc_connection import SERVICE, Connection, status_of
+from envwire.client._transports.grpc.grpc_connection import (
+    SERVICE,
+    Connection,
+    open_channel,
+    status_of,
+)
 from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError
 from envwire.codec import Reason
@@ -34,13 +40,14 @@ _log = logging.getLogger("envwire.client")
 #: The capability of a gateway that issues tickets.
 CAPABILITY = "tickets"
 _FARM = farm_pb2.DESCRIPTOR.services_by_name["FarmService"].full_name
-_ALLOCATE, _MAKE = f"/{_FARM}/Allocate", f"/{SERVICE.full_name}/Make"
+_ALLOCATE, _LOCATE = f"/{_FARM}/Allocate", f"/{_FARM}/Locate"
+_MAKE = f"/{SERVICE.full_name}/Make"
 _TICKET = "envwire-ticket-bin"
 #: Names of the metadata that the client sends to the server as well as to the gateway.
 _TRACE = frozenset({"traceparent", "tracestate"})
 #: How long to wait for the server; a slower one is reached through the gateway.
 _CONNECT = ConnectWait(1.0, refused=False)
-_ALLOCATE_SECONDS = 5.0
+_ALLOCATE_SECONDS, _LOCATE_SECONDS = 5.0, 1.0
 #: Refusals after which the gateway finds another server, or relays.
 _NOT_HERE = frozenset({Reason.CAPACITY_REACHED, Reason.DRAINING, Reason.UNAUTHENTICATED})
 
@@ -157,3 +164,25 @@ def _repeated(call: Callable[[], bytes]) -> bytes:
 
 def _is_cut(error: grpc.RpcError) -> bool:
     return isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNAVAILABLE
+
+
+def is_server_dead(target: str, credentials: Credentials, session_id: str, silent: bool) -> bool:
+    """Returns whether a gateway reports that the server of a session is dead, when that server does not answer.
+
+    If `target` is not a gateway, does not answer or does not know, the server counts as alive.
+
+    Args:
+        target: HOST:PORT, possibly of a gateway.
+        credentials: Certificates and token.
+        session_id: The session.
+        silent: Whether the server did not answer this client's probes either.
+    """
+    request = farm_pb2.LocateRequest(session_id=session_id, silent=silent).SerializeToString()
+    try:
+        with open_channel(target, credentials) as channel:
+            unary: Any = channel.unary_unary
+            raw = unary(_LOCATE)(request, timeout=_LOCATE_SECONDS, metadata=credentials.metadata)
+        answer = farm_pb2.LocateResponse.FromString(raw)
+    except (grpc.RpcError, DecodeError, RemoteError):
+        return False
+    return answer.liveness == farm_pb2.LocateResponse.LIVENESS_DEAD
