@@ -44,7 +44,9 @@ class AsyncDriver:
         self.blocking = made
         self._outcome = Outcome(made.session.label)
         self._loop = asyncio.get_running_loop()
-        self._transport = _watched(made, async_transport(made.transport), detector)
+        self._transport: AsyncTransport = async_transport(made.transport)
+        if detector is not None and isinstance(made.transport, Probeable):
+            self._transport = WatchedAsyncTransport(self._transport, made.transport, detector)
 
     async def serve(self, operation: Operation[_T]) -> _T:
         """Sends a request and returns its result.
@@ -130,12 +132,3 @@ class AsyncDriver:
     def kill(self) -> None:
         """Frees the connection without closing the session, which has ended already or ends with its lease."""
         self._transport.close()
-
-
-def _watched(
-    made: BlockingDriver, transport: AsyncTransport, detector: FailureDetector | None
-) -> AsyncTransport:
-    server = made.transport
-    if detector is not None and isinstance(server, Probeable):
-        return WatchedAsyncTransport(transport, server, detector)
-    return transport

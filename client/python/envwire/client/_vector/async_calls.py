@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from envwire.client._vector.batching.batches import Bounds, Cut, cut_options, cut_seeds
-from envwire.client._vector.batching.gathering import Gatherer, first_finished
+from envwire.client._vector.batching.batches import Bounds, cut_options, cut_seeds
+from envwire.client._vector.batching.gathering import first_finished
 from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.env_info import VectorAttributes
 from envwire.client._vector.shard_episodes import StepResult
@@ -24,12 +24,8 @@ class AsyncCalls(VectorAttributes[Shard]):
     #: Whether the environments are closed, or not made yet.
     closed = True
     _pool: ShardPool
-    #: Start and stop of each shard's environments.
-    _bounds: Bounds
     #: Number of shards that `recv` waits for.
     _batch_shards: int
-    _cut: Cut
-    _gatherer: Gatherer
     #: The shards with an unanswered request, the earliest first.
     _sent: Sequence[Shard] = ()
     #: The shards that `recv` returned last.

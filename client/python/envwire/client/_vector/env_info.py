@@ -7,19 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
 from envwire.client._env.attributes import read_spaces
 from envwire.client._session.notices import Notice
 from envwire.client._session.stats import ConnectionStats
-from envwire.client._vector.shards import BaseShard
+from envwire.client._vector.batching.batches import Bounds, Cut, cutter
+from envwire.client._vector.batching.gathering import Gatherer, JoinInfos
+from envwire.client._vector.batching.infos import join_infos
+from envwire.client._vector.shards import S
 from envwire.codec import Family, decode_env_spec, decode_mapping
 from envwire.v1 import environment_pb2 as pb
 
 NATIVE = "vector_entry_point"
-
-
-S = TypeVar("S", bound=BaseShard[Any])
 
 
 class VectorAttributes(Generic[S]):
@@ -29,7 +29,14 @@ class VectorAttributes(Generic[S]):
     """
 
     _family: Family
+    #: Joins the infos of sessions.
+    _join_infos: JoinInfos = staticmethod(join_infos)
     _shards: list[S]
+    #: Start and stop of each shard's environments.
+    _bounds: Bounds
+    #: Splits a batch of actions for the shards.
+    _cut: Cut
+    _gatherer: Gatherer
     metadata: dict[str, Any]
     num_envs: int
     render_mode: str | None
@@ -65,6 +72,9 @@ class VectorAttributes(Generic[S]):
         else:
             batched = [family.vector.utils.batch_space(each, self.num_envs) for each in singles]
         self.observation_space, self.action_space = batched
+        self._bounds = [(shard.spec.start, shard.spec.stop) for shard in self._shards]
+        self._cut = cutter(self.single_action_space, family)
+        self._gatherer = Gatherer(self.single_observation_space, family, self._join_infos)
         for shard in self._shards:
             shard.episodes.follow(first.vector.autoreset_mode, singles[0], family)
 

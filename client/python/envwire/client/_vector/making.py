@@ -8,12 +8,14 @@ from functools import partial
 from envwire.client._drivers.concurrently import at_once
 from envwire.client._env.viewer import HUMAN
 from envwire.client._recovery.making import SessionMaker
-from envwire.client._recovery.strategies import SHARD_STRATEGIES, RecoveryStrategy
+from envwire.client._recovery.strategies import SHARD_STRATEGIES
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.servers import Servers, ServerSearch, Targets
 from envwire.client._transports.transport import Transport, call
 from envwire.client._vector.env_info import NATIVE
 from envwire.client._vector.layout import Capacity, ShardSpec, lay_out
+from envwire.client._vector.shard_episodes import EPISODES
+from envwire.client._vector.shards import S
 from envwire.client.errors import InvalidRequestError
 from envwire.client.options import ConnectionOptions
 from envwire.codec import Family
@@ -24,16 +26,13 @@ _INFO_SECONDS = 60.0
 
 
 class VectorServers:
-    """The servers of a vector environment, and the makers of its sessions.
+    """The servers of a vector environment, and its shards on them.
 
     Args:
         targets: HOST:PORT of the server, or of several.
         options: How to connect to them.
         request: The Make of the sessions, without the number of environments.
         family: Classes to build values of.
-
-    Attributes:
-        options: How to connect to the servers.
 
     Raises:
         InvalidRequestError: The render mode is "human".
@@ -42,19 +41,16 @@ class VectorServers:
     def __init__(
         self, targets: Targets, options: ConnectionOptions, request: pb.MakeRequest, family: Family
     ) -> None:
-        self.options = options
+        self._options = options
         self._servers = Servers(targets, options)
         self._shared = isinstance(options.transport, Transport)
         self._request = request
         self._family = family
+        self._render_mode = request.render_mode if request.HasField("render_mode") else None
         if self._render_mode == HUMAN:
             raise InvalidRequestError(
                 "render_mode='human' shows one environment; give a vector environment 'rgb_array'"
             )
-
-    @property
-    def _render_mode(self) -> str | None:
-        return self._request.render_mode if self._request.HasField("render_mode") else None
 
     def lay_out(self, num_envs: int, sessions: int | None, batch_size: int) -> list[ShardSpec]:
         """Returns the environments of each session (see `envwire.client._vector.layout.lay_out`).
@@ -98,7 +94,7 @@ class VectorServers:
             self._servers.keep(target, transport)
             question = pb.GetServerInfoRequest(env_id=self._request.env_id)
             request = pb.InteractRequest(get_server_info=question)
-            answer = call(transport, request, self.options.timeout or _INFO_SECONDS)
+            answer = call(transport, request, self._options.timeout or _INFO_SECONDS)
         except Exception as error:
             return error
         return self.capacity(answer.get_server_info)
@@ -114,24 +110,26 @@ class VectorServers:
         step_time = to_seconds(info.step_time) if known else None
         return Capacity(processors, info.max_envs_per_session, step_time)
 
-    def maker(self, spec: ShardSpec, *, watch: bool = True) -> SessionMaker:
-        """Returns the maker of a shard's sessions, which tries the shard's own server first.
+    def shard(self, spec: ShardSpec, label: str, kind: type[S], *, watch: bool = True) -> S:
+        """Returns a shard, whose sessions are made on its own server if possible.
 
         Args:
-            spec: The environments of the shard.
+            spec: Its environments.
+            label: Names the vector environment in messages.
+            kind: The class of the shard.
             watch: As for `SessionMaker`.
         """
+        on_lost = self._options.on_lost
         request = pb.MakeRequest()
         request.CopyFrom(self._request)
         request.vector.num_envs = spec.size
-        request.vector.report_member_resets = self.options.on_lost == "replay"
+        request.vector.report_member_resets = on_lost == "replay"
         servers = self._servers.starting_at(spec.target_index)
-        return SessionMaker(servers, request, self._family, watch=watch)
-
-    def strategy(self, spec: ShardSpec) -> RecoveryStrategy:
-        """Returns the recovery strategy of a shard."""
-        make = SHARD_STRATEGIES[self.options.on_lost]
-        return make(self.options, self._render_mode, spec.size)
+        maker = SessionMaker(servers, request, self._family, watch=watch)
+        strategy = SHARD_STRATEGIES[on_lost](self._options, self._render_mode, spec.size)
+        label = f"{label}, environments {spec.start} to {spec.stop - 1}"
+        handle = kind.handle_class(maker, strategy, label)
+        return kind(EPISODES[on_lost](spec, handle), handle)
 
     def close(self) -> None:
         """Closes the transports that no session uses."""

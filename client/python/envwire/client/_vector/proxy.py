@@ -11,9 +11,7 @@ from typing import Any
 
 from envwire.client._session.requests import WrapperLike, listed, make_request, set_vector
 from envwire.client._transports.transport import Transport
-from envwire.client._vector.batching.batches import cutter
-from envwire.client._vector.batching.gathering import Gatherer, JoinInfos
-from envwire.client._vector.batching.infos import Infos, join_infos
+from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.env_info import NATIVE, vector_env_spec
 from envwire.client._vector.making import VectorServers
 from envwire.client._vector.members import Members
@@ -62,8 +60,6 @@ class VectorProxy(Members):
         Exception: As `RemoteEnv`.
     """
 
-    #: Joins the infos of sessions.
-    _join_infos: JoinInfos = staticmethod(join_infos)
     spec: Any
 
     def __init__(
@@ -115,9 +111,6 @@ class VectorProxy(Members):
             VectorServers(target, options, request, self._family), sessions, batch_size
         )
         self.spec = vector_env_spec(made, num_envs, self.render_mode, self._family, remake)
-        self._cut = cutter(self.single_action_space, self._family)
-        self._gatherer = Gatherer(self.single_observation_space, self._family, self._join_infos)
-        self._bounds = [(shard.spec.start, shard.spec.stop) for shard in self._shards]
         self._batch_shards = len(self._shards) * (batch_size or num_envs) // num_envs
         self._native = request.vector.vectorization_mode == NATIVE
         self.closed = False

@@ -11,7 +11,6 @@ from envwire.client._errors.losses import is_news, not_live
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._vector.layout import ShardSpec
 from envwire.client._vector.making import VectorServers
-from envwire.client._vector.shard_episodes import EPISODES
 from envwire.client._vector.shards import Shard
 from envwire.v1 import environment_pb2 as pb
 
@@ -38,13 +37,8 @@ class ShardPool:
             specs: The environments of each shard.
             servers: The servers.
         """
-        self.shards = [self._shard(spec, servers) for spec in specs]
+        self.shards = [servers.shard(spec, self._label, Shard) for spec in specs]
         return at_once(SessionHandle.make, [shard.handle for shard in self.shards])
-
-    def _shard(self, spec: ShardSpec, servers: VectorServers) -> Shard:
-        label = f"{self._label}, environments {spec.start} to {spec.stop - 1}"
-        handle = SessionHandle(servers.maker(spec), servers.strategy(spec), label)
-        return Shard(EPISODES[servers.options.on_lost](spec, handle), handle)
 
     def make_missing(self) -> None:
         """Makes the sessions that are missing in this process."""

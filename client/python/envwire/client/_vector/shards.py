@@ -34,6 +34,9 @@ class BaseShard(Generic[H]):
         handle: The handle of their session.
     """
 
+    #: The class of the handle.
+    handle_class: type[Any]
+
     def __init__(self, episodes: ShardEpisodes, handle: H) -> None:
         self.episodes = episodes
         self.spec = episodes.spec
@@ -44,6 +47,7 @@ class BaseShard(Generic[H]):
 class Shard(BaseShard[SessionHandle]):
     """The environments of one session; for its arguments and attributes see `BaseShard`."""
 
+    handle_class = SessionHandle
     _operation: Operation[Any] = Reset()
     _failure: RemoteError | None = None
 
@@ -109,16 +113,16 @@ class Shard(BaseShard[SessionHandle]):
         return self.handle.live().session.timeout
 
 
-_S = TypeVar("_S", bound=BaseShard[Any])
+S = TypeVar("S", bound=BaseShard[Any])
 
 
-def shards_of(shards: Sequence[_S], env_id: Any) -> list[_S]:
+def shards_of(shards: Sequence[S], env_id: Any) -> list[S]:
     """Returns the shards of some environments, in the given order.
 
     Raises:
         ValueError: They are not the environments of whole shards.
     """
-    chosen: list[_S] = []
+    chosen: list[S] = []
     left = np.asarray(env_id).tolist()
     starts = {shard.spec.start: shard for shard in shards}
     while left:

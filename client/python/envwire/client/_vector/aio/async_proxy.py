@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from envwire.client._drivers.call_guard import CallGuard
 from envwire.client._errors.losses import not_live
-from envwire.client._recovery.async_handle import AsyncSessionHandle
 from envwire.client._session.attributes import SetAttribute
 from envwire.client._session.operations import Render
 from envwire.client._session.requests import WrapperLike, make_request, set_vector
@@ -16,14 +15,12 @@ from envwire.client._transports.servers import Targets
 from envwire.client._transports.transport import Transport
 from envwire.client._vector.aio.async_shards import AsyncShard, all_of
 from envwire.client._vector.aio.pending_steps import PendingSteps
-from envwire.client._vector.batching.batches import cut_options, cut_seeds, cutter
-from envwire.client._vector.batching.gathering import Gatherer
-from envwire.client._vector.batching.infos import Infos, join_infos
+from envwire.client._vector.batching.batches import cut_options, cut_seeds
+from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.env_info import NATIVE, VectorAttributes
-from envwire.client._vector.layout import ShardSpec
 from envwire.client._vector.making import VectorServers
 from envwire.client._vector.members import cut_values, joined
-from envwire.client._vector.shard_episodes import EPISODES, StepResult
+from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shards import compact_bounds, env_ids
 from envwire.client.credentials import Credentials
 from envwire.client.options import ConnectionOptions
@@ -121,7 +118,9 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
             specs = await asyncio.to_thread(
                 servers.lay_out, self.num_envs, self._sessions, self._batch_size
             )
-            self._shards = [self._shard(spec) for spec in specs]
+            self._shards = [
+                servers.shard(spec, self._label, AsyncShard, watch=False) for spec in specs
+            ]
             made = await all_of([shard.handle.make() for shard in self._shards])
             self._describe(made)
         except BaseException:
@@ -130,16 +129,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
             raise
         finally:
             servers.close()
-        self._bounds = [(shard.spec.start, shard.spec.stop) for shard in self._shards]
         self._pending = PendingSteps(self._shards, self._batch_size, self._family)
-        self._cut = cutter(self.single_action_space, self._family)
-        self._gatherer = Gatherer(self.single_observation_space, self._family, join_infos)
-
-    def _shard(self, spec: ShardSpec) -> AsyncShard:
-        servers = self._servers
-        label = f"{self._label}, environments {spec.start} to {spec.stop - 1}"
-        handle = AsyncSessionHandle(servers.maker(spec, watch=False), servers.strategy(spec), label)
-        return AsyncShard(EPISODES[servers.options.on_lost](spec, handle), handle)
 
     async def __aenter__(self) -> Self:
         with self._guard:

@@ -20,6 +20,8 @@ _T = TypeVar("_T")
 class AsyncShard(BaseShard[AsyncSessionHandle]):
     """The environments of one session; for its arguments and attributes see `BaseShard`."""
 
+    handle_class = AsyncSessionHandle
+
     async def reset(self, seed: Any, options: ResetOptions) -> StepResult:
         """Resets the environments; resets all of them if they have to be made again."""
         if self.handle.vacant:
