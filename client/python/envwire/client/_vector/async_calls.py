@@ -15,7 +15,7 @@ from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.env_info import VectorAttributes
 from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shard_pool import ShardPool
-from envwire.client._vector.shards import Shard, compact_bounds, env_ids, shards_of
+from envwire.client._vector.shards import Shard, compact_bounds, env_ids, shards_of, too_few
 
 
 class AsyncCalls(VectorAttributes[Shard]):
@@ -91,10 +91,7 @@ class AsyncCalls(VectorAttributes[Shard]):
             NoAsyncCallError: Fewer environments than a batch needs have a pending request.
         """
         if len(self._sent) < self._batch_shards:
-            raise self._family.error.NoAsyncCallError(
-                "recv was called while too few environments have anything to do; send actions first",
-                "recv",
-            )
+            raise too_few(self._family)
         self._received = shards = first_finished(self._sent, self._batch_shards)
         self._sent = [shard for shard in self._sent if shard not in shards]
         self._pending = "send" if self._sent else ""

@@ -15,6 +15,7 @@ from envwire.client._session.operations import Operation, Reset, Step
 from envwire.client._vector.batching.batches import Bounds, ResetOptions
 from envwire.client._vector.shard_episodes import ShardEpisodes, StepResult
 from envwire.client.errors import RemoteError
+from envwire.codec import Family
 from envwire.wire.frames import Area
 
 H = TypeVar("H", bound=BaseSessionHandle[Any])
@@ -147,3 +148,11 @@ def compact_bounds(shards: Sequence[BaseShard[Any]]) -> Bounds:
 def env_ids(shards: Sequence[BaseShard[Any]]) -> npt.NDArray[np.int64]:
     """Returns the indices of the environments of some shards."""
     return np.concatenate([np.arange(shard.spec.start, shard.spec.stop) for shard in shards])
+
+
+def too_few(family: Family) -> Exception:
+    """Returns the error for a `recv` while fewer shards than a batch needs have a pending request."""
+    error: Exception = family.error.NoAsyncCallError(
+        "recv was called while too few environments have anything to do; send actions first", "recv"
+    )
+    return error

@@ -13,8 +13,7 @@ from envwire.client._session.operations import Render
 from envwire.client._session.requests import WrapperLike, make_request, set_vector
 from envwire.client._transports.servers import Targets
 from envwire.client._transports.transport import Transport
-from envwire.client._vector.aio.async_shards import AsyncShard, all_of
-from envwire.client._vector.aio.pending_steps import PendingSteps
+from envwire.client._vector.aio.async_shards import AsyncShard, PendingSteps, all_of
 from envwire.client._vector.batching.batches import cut_options, cut_seeds
 from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.env_info import NATIVE, VectorAttributes
