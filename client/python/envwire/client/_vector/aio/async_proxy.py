@@ -123,7 +123,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
             made = await all_of([shard.handle.make() for shard in self._shards])
             self._describe(made)
         except BaseException:
-            await self._close()
+            await all_of([shard.handle.kill(close=True) for shard in self._shards])
             self._shards = []
             raise
         finally:
@@ -238,8 +238,5 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         await self._guard.wait_free()
         with self._guard:
             self._open = False
-            await self._close()
-
-    async def _close(self) -> None:
-        await self._pending.end()
-        await all_of([shard.handle.close() for shard in self._shards])
+            await self._pending.end()
+            await all_of([shard.handle.close() for shard in self._shards])

@@ -129,7 +129,12 @@ class PendingSteps:
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         shards = sorted(finished[: self._batch_shards], key=lambda shard: shard.spec.start)
         self.received = shards
-        return shards, await all_of([self._steps.pop(shard) for shard in shards])
+        # Nothing is awaited from here on, so that a call which is cancelled loses no results.
+        tasks = [self._steps.pop(shard) for shard in shards]
+        for failure in [task.exception() for task in tasks]:
+            if failure is not None:
+                raise failure
+        return shards, [task.result() for task in tasks]
 
     def _finished(self) -> list[AsyncShard]:
         return [shard for shard, task in self._steps.items() if task.done()]

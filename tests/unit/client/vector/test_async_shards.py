@@ -1,0 +1,91 @@
+"""What an asyncio vector environment does when shards fail, or when a call is cancelled at the last moment."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from envwire.client import aio
+from envwire.client._recovery.async_handle import AsyncSessionHandle
+from envwire.client._vector.aio.async_shards import PendingSteps
+from envwire.client._vector.making import VectorServers
+from envwire.codec import envwire_family
+
+
+class Shard:
+    """A shard whose step ends at once with its action, or raises it."""
+
+    size = 1
+
+    def __init__(self, start: int) -> None:
+        self.spec = SimpleNamespace(start=start)
+
+    async def step(self, action: Any) -> Any:
+        if isinstance(action, Exception):
+            raise action
+        return action
+
+
+async def pending(*actions: Any) -> PendingSteps:
+    """Returns steps that have ended and were not received."""
+    shards: Any = [Shard(start) for start in range(len(actions))]
+    steps = PendingSteps(shards, len(actions), envwire_family())
+    steps.begin(shards, actions)
+    await asyncio.sleep(0)
+    return steps
+
+
+def test_results_that_are_there_are_received_even_if_the_call_is_cancelled() -> None:
+    async def main() -> None:
+        receiving = asyncio.ensure_future((await pending(1, 2)).first_finished())
+        await asyncio.sleep(0)
+        receiving.cancel()
+        assert (await receiving)[1] == [1, 2]
+
+    asyncio.run(main())
+
+
+def test_the_first_of_several_errors_is_raised_and_no_other_is_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def main() -> None:
+        steps = await pending(1, ValueError("first"), ValueError("second"))
+        with pytest.raises(ValueError, match="first"):
+            await steps.first_finished()
+
+    asyncio.run(main())
+    assert caplog.messages == []
+
+
+class Handle(AsyncSessionHandle):
+    """A handle whose session is made or not; closing its environment raises."""
+
+    def __init__(self, failure: Exception | None = None) -> None:
+        self._failure = failure
+
+    async def make(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    async def close(self) -> None:
+        raise ValueError("the environment does not close")
+
+
+def test_why_a_session_was_not_made_is_told_even_if_another_does_not_close(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    handles = Handle(), Handle(RuntimeError("no room"))
+    shards = [SimpleNamespace(handle=handle) for handle in handles]
+    monkeypatch.setattr(VectorServers, "lay_out", lambda *_: [0, 1])
+    monkeypatch.setattr(VectorServers, "shard", lambda _, spec, *__, **___: shards[spec])
+
+    async def main() -> None:
+        envs = aio.RemoteVectorEnv("localhost:1", "CartPole-v1", 2)
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="no room"):
+                await envs.reset()
+
+    asyncio.run(main())
