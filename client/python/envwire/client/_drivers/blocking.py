@@ -7,14 +7,13 @@ import time
 from typing import Any, TypeVar
 
 from envwire.client._drivers.this_process import THIS_PROCESS
-from envwire.client._errors.faults import checked
 from envwire.client._errors.losses import is_news
 from envwire.client._session import repeating
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.events import Answered, Outcome
 from envwire.client._session.flows import run
 from envwire.client._session.operations import Close, Operation
-from envwire.client._session.requests import GET_STATS, RENEW_LEASE
+from envwire.client._session.requests import RENEW_LEASE
 from envwire.client._session.states import State
 from envwire.client._transports.portability import POLLIN, new_poll
 from envwire.client._transports.transport import ARRIVED, InPlace, Transport
@@ -184,12 +183,6 @@ class BlockingDriver:
     def keep_alive(self) -> None:
         """Renews the lease without waiting."""
         self.transport.keep_alive(RENEW_LEASE, self.session.header)
-
-    def stats(self) -> pb.GetSessionStatsResponse:
-        """Returns the server's statistics of the session."""
-        session = self.session
-        reply = self.transport.exchange(GET_STATS, session.timeout, session.header)
-        return checked(pb.InteractResponse.FromString(reply.message)).get_session_stats
 
     def close(self, timeout: float | None = None) -> None:
         """Closes the environment and frees the transport; a session that is already gone counts as closed.

@@ -10,8 +10,7 @@ import numpy as np
 
 from envwire.client._drivers.call_guard import CallGuard
 from envwire.client._env.attributes import EnvAttributes
-from envwire.client._env.chunks import StepAlone, step_many
-from envwire.client._env.episodes import call, generator, mirrored_step, reset
+from envwire.client._env.episodes import StepAlone, call, generator, mirrored_step, reset, step_many
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from envwire.client._env.attributes import RemoteAttributes
-from envwire.client._env.chunks import StepAlone, step_many
-from envwire.client._env.episodes import call, mirrored_step, reset
+from envwire.client._env.episodes import StepAlone, call, mirrored_step, reset, step_many
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save

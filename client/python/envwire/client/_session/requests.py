@@ -1,4 +1,4 @@
-"""Builds requests: the Make, from a proxy's arguments, and those without a sequence number."""
+"""Builds requests: the Make, from a proxy's arguments, and the one that renews a lease."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from envwire.v1 import environment_pb2 as pb
 #: A wrapper to apply on the server: its name, "TimeLimit" or "module:Class", or (name, keyword arguments).
 WrapperLike: TypeAlias = str | tuple[str, Mapping[str, Any]]
 
-#: Requests without a sequence number, which drivers send between the numbered ones.
+#: A request without a sequence number, which drivers send between the numbered ones.
 RENEW_LEASE = pb.InteractRequest(renew_lease=pb.RenewLeaseRequest()).SerializeToString()
-GET_STATS = pb.InteractRequest(get_session_stats=pb.GetSessionStatsRequest()).SerializeToString()
 
 
 def make_request(
