@@ -15,8 +15,7 @@ from absl.testing import absltest
 from dm_env import specs, test_utils
 
 from envwire.client import RemoteEnv
-from envwire.client._env.dm_specs import spec_of
-from envwire.client.dm_env import RemoteEnvironment
+from envwire.client.dm_env import RemoteEnvironment, _spec_of
 from envwire.envs import spaces
 from envwire.server import Server
 from tests.conftest import SETTINGS
@@ -102,4 +101,4 @@ def test_specs_are_those_of_the_spaces(target: str) -> None:
 
 def test_a_space_without_a_spec_is_refused() -> None:
     with pytest.raises(ValueError, match="no spec for the action space Graph"):
-        spec_of(spaces.Graph(spaces.Discrete(2), None), "action")
+        _spec_of(spaces.Graph(spaces.Discrete(2), None), "action")

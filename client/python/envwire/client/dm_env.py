@@ -8,13 +8,14 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from envwire.client._env.dm_specs import action_for, spec_of
 from envwire.client.env import RemoteEnv
+from envwire.envs import spaces
 
 #: dm_env has no types.
 _dm_env: Any = import_module("dm_env")
@@ -52,8 +53,8 @@ class RemoteEnvironment(_Environment):
     ) -> None:
         self._remote = RemoteEnv(target, env_id, **settings)
         try:
-            self._observation_spec = spec_of(self._remote.observation_space, "observation")
-            self._action_spec = spec_of(self._remote.action_space, "action")
+            self._observation_spec = _spec_of(self._remote.observation_space, "observation")
+            self._action_spec = _spec_of(self._remote.action_space, "action")
         except BaseException:
             self._remote.close()
             raise
@@ -71,7 +72,7 @@ class RemoteEnvironment(_Environment):
         """Takes a step; a new environment, or one whose episode has ended, is reset instead."""
         if self._fresh:
             return self.reset()
-        taken = action_for(self._remote.action_space, action)
+        taken = _action_for(self._remote.action_space, action)
         observation, reward, terminated, truncated, self.info = self._remote.step(taken)
         self._fresh = terminated or truncated
         if terminated:
@@ -95,6 +96,81 @@ class RemoteEnvironment(_Environment):
         """Closes the environment on the server. Closing twice is harmless; `reset` makes it again."""
         self._remote.close()
         self._fresh = True
+
+
+@singledispatch
+def _spec_of(space: spaces.Space[Any], name: str) -> Any:
+    """Returns the spec of a space.
+
+    Raises:
+        ValueError: dm_env has no spec for it.
+    """
+    raise ValueError(f"dm_env has no spec for the {name} space {space}; a wrapper can flatten it")
+
+
+@_spec_of.register
+def _(space: spaces.Box, name: str) -> Any:
+    return _dm_env.specs.BoundedArray(space.shape, space.dtype, space.low, space.high, name)
+
+
+@_spec_of.register
+def _(space: spaces.Discrete, name: str) -> Any:
+    if space.start == 0:
+        return _dm_env.specs.DiscreteArray(int(space.n), np.int64, name)
+    last = space.start + space.n - 1
+    return _dm_env.specs.BoundedArray((), np.int64, space.start, last, name)
+
+
+@_spec_of.register
+def _(space: spaces.MultiDiscrete, name: str) -> Any:
+    last = space.start + space.nvec - 1
+    return _dm_env.specs.BoundedArray(space.shape, space.dtype, space.start, last, name)
+
+
+@_spec_of.register
+def _(space: spaces.MultiBinary, name: str) -> Any:
+    return _dm_env.specs.BoundedArray(space.shape, space.dtype, 0, 1, name)
+
+
+@_spec_of.register
+def _(_space: spaces.Text, name: str) -> Any:
+    return _dm_env.specs.StringArray((), name=name)
+
+
+@_spec_of.register
+def _(space: spaces.Dict, name: str) -> Any:
+    return {key: _spec_of(item, f"{name}/{key}") for key, item in space.spaces.items()}
+
+
+@_spec_of.register
+def _(space: spaces.Tuple, name: str) -> Any:
+    return tuple(_spec_of(item, f"{name}/{index}") for index, item in enumerate(space.spaces))
+
+
+@singledispatch
+def _action_for(_space: spaces.Space[Any], action: Any) -> Any:
+    """Converts an action to the space's type: dm_env's agents return 0-d arrays for numbers and strings."""
+    return action
+
+
+@_action_for.register
+def _(_space: spaces.Discrete, action: Any) -> Any:
+    return int(action)
+
+
+@_action_for.register
+def _(_space: spaces.Text, action: Any) -> Any:
+    return str(action)
+
+
+@_action_for.register
+def _(space: spaces.Dict, action: Any) -> Any:
+    return {key: _action_for(item, action[key]) for key, item in space.spaces.items()}
+
+
+@_action_for.register
+def _(space: spaces.Tuple, action: Any) -> Any:
+    return tuple(_action_for(item, each) for item, each in zip(space.spaces, action, strict=True))
 
 
 __all__ = ["RemoteEnvironment"]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -28,14 +26,11 @@ class Gateway:
         self.asked: list[str] = []
 
     def session(self, name: str, run: str = "run", token: str | None = None) -> GatewayDetector:
-        servers: Any = SimpleNamespace(
-            options=SimpleNamespace(credentials=token and Credentials(token=token)),
-            is_server_dead=self.is_server_dead,
-        )
         made = pb.MakeResponse(session_id=name, incarnation=run)
-        return GatewayDetector(servers, "gateway:1", made)
+        credentials = Credentials(token=token) if token else None
+        return GatewayDetector(credentials, "gateway:1", made)
 
-    def is_server_dead(self, target: str, session_id: str, silent: bool) -> bool:
+    def is_server_dead(self, target: str, _: Credentials, session_id: str, silent: bool) -> bool:
         self.asked.append(session_id)
         self.is_asked.set()
         assert self.may_answer.wait(60.0)
@@ -43,8 +38,12 @@ class Gateway:
 
 
 @pytest.fixture
-def gateway() -> Gateway:
-    return Gateway()
+def gateway(monkeypatch: pytest.MonkeyPatch) -> Gateway:
+    made = Gateway()
+    monkeypatch.setattr(
+        "envwire.client._transports.grpc.gateway.is_server_dead", made.is_server_dead
+    )
+    return made
 
 
 @pytest.fixture

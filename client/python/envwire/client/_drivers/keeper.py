@@ -31,7 +31,7 @@ def look_after(owner: object, driver: BlockingDriver) -> Callable[[], object]:
     """Closes a session when `owner` is garbage-collected or the program exits, and renews its lease until then.
 
     Returns:
-        Forgets the owner, whose session somebody else closes.
+        What to call when another part of the program closes the session: it forgets the owner.
     """
     finalizer = weakref.finalize(owner, _unclosed.put, driver)
     finalizer.atexit = False

@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from envwire.client._drivers.silence import FailureDetector
 from envwire.client._drivers.this_process import THIS_PROCESS
-from envwire.client._transports.servers import Servers
+from envwire.client.credentials import Credentials
 from envwire.v1 import environment_pb2 as pb
 
 #: For how long a gateway's answer that is not DEAD serves all sessions of a server, in seconds. Each asks five times a
@@ -48,19 +48,19 @@ class GatewayDetector(FailureDetector):
     """Asks the gateway through which a session was made.
 
     Args:
-        servers: Asks the gateway.
+        credentials: The client's; None for those from the environment variables.
         target: HOST:PORT of the gateway.
         made: The answer to the session's Make.
     """
 
     has_gateway = True
 
-    def __init__(self, servers: Servers, target: str, made: pb.MakeResponse) -> None:
-        self._servers = servers
+    def __init__(self, credentials: Credentials | None, target: str, made: pb.MakeResponse) -> None:
+        self._credentials = credentials
         self._target = target
         self._session_id = made.session_id
         run = made.incarnation or made.session_id
-        key = THIS_PROCESS.pid, target, servers.options.credentials, run
+        key = THIS_PROCESS.pid, target, credentials, run
         self._inquiry = _inquiries.setdefault(key, _Inquiry())
 
     @property
@@ -70,9 +70,12 @@ class GatewayDetector(FailureDetector):
 
     def ask(self, silent: bool, /) -> bool:
         """Returns whether the gateway declares the server dead (see `FailureDetector.ask`)."""
+        from envwire.client._transports.grpc.gateway import is_server_dead
+
         inquiry = self._inquiry
         with inquiry.lock:
             if not (inquiry.dead or inquiry.is_fresh(silent)):
-                inquiry.dead = self._servers.is_server_dead(self._target, self._session_id, silent)
+                server = self._target, self._credentials or Credentials(), self._session_id
+                inquiry.dead = is_server_dead(*server, silent)
                 inquiry.answered_at, inquiry.silent = time.monotonic(), silent
         return inquiry.dead

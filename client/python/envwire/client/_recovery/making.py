@@ -80,7 +80,7 @@ class SessionMaker:
             return FailureDetector()
         if not strategy.moves or made.target is None or not made.elsewhere:
             return None
-        return GatewayDetector(self._servers, made.target, made.answer)
+        return GatewayDetector(self._servers.options.credentials, made.target, made.answer)
 
     def make(self, strategy: RecoveryStrategy, last: str | None = None) -> Made:
         """Makes a session.

@@ -10,7 +10,6 @@ from typing import TypeVar
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.transport import Transport
-from envwire.client.credentials import Credentials
 from envwire.client.errors import CapacityError, ServerUnavailableError, TlsError
 from envwire.client.options import ConnectionOptions
 
@@ -121,13 +120,6 @@ class Servers:
             return spare
         options = self.options
         return open_transport(options.transport, target, wait or self.wait(), options.credentials)
-
-    def is_server_dead(self, target: str, session_id: str, silent: bool) -> bool:
-        """Returns whether a gateway reports that the server of a session is dead (see `grpc.gateway`)."""
-        from envwire.client._transports.grpc.gateway import is_server_dead
-
-        credentials = self.options.credentials or Credentials()
-        return is_server_dead(target, credentials, session_id, silent)
 
     def keep(self, target: str | None, transport: Transport) -> None:
         """Keeps an open transport for the next `open` of this target."""

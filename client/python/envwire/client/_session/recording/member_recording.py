@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Any
 
 from envwire.client._session.recording.member_request_log import MemberRequestLog
 from envwire.client._session.recording.recording import RESET_MASK, Recording, Replayable, seeds_all
@@ -97,17 +96,11 @@ def _seeded(request: pb.ResetRequest, size: int) -> list[int]:
     if not request.HasField("seed"):
         return []
     seed = decode_value(request.seed, envwire_family())
-    chosen = _mask(request)
+    masks = [entry.value for entry in request.options.entries if entry.name == RESET_MASK]
+    chosen = decode_value(masks[0], envwire_family()) if masks else None
     return [
         index
         for index in range(size)
         if (chosen is None or chosen[index])
         and (not is_tuple_or_list(seed) or seed[index] is not None)
     ]
-
-
-def _mask(request: pb.ResetRequest) -> Any:
-    for entry in request.options.entries:
-        if entry.name == RESET_MASK:
-            return decode_value(entry.value, envwire_family())
-    return None

@@ -37,7 +37,7 @@ class AsyncFrames:
         self._descriptor = channel.fileno()
         self._loop = asyncio.get_running_loop()
         self._reply: ReusableFuture[Reply] = ReusableFuture(self._loop)
-        self._deadline = LoopDeadline(self._on_late)
+        self._deadline = LoopDeadline(lambda: self._fail(TimeoutError()))
         self._spin = AdaptiveSpin()
         self._polling = False
         self._released = False
@@ -117,9 +117,6 @@ class AsyncFrames:
         self._spin.woke()
         self._deadline.stop()
         self._reply.set_result(reply)
-
-    def _on_late(self) -> None:
-        self._fail(TimeoutError())
 
     def _fail(self, error: OSError) -> None:
         self._unwatch()

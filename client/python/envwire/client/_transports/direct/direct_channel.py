@@ -189,7 +189,7 @@ class Channel(ReplyReader):
         self.disconnect()
 
     def disconnect(self) -> None:
-        """Closes the connection, whoever watches it."""
+        """Closes the connection, even if an event loop watches it."""
         self.connection.close()
         self._shared = self._mailbox = None
         self._look = self._poll.poll

@@ -124,12 +124,9 @@ def _allocate(gateway: Connection, request: pb.MakeRequest) -> farm_pb2.Allocati
 
 
 def _with_ticket(gateway: Connection, ticket: bytes) -> TicketCredentials:
-    given: dict[str, Any] = {
-        each.name: getattr(gateway.credentials, each.name) for each in fields(Credentials)
-    }
+    given = {each.name: getattr(gateway.credentials, each.name) for each in fields(Credentials)}
     trace = tuple(each for each in gateway.metadata or () if each[0] in _TRACE)
-    given.update(token=None, ticket=ticket, trace=trace)
-    return TicketCredentials(**given)
+    return TicketCredentials(**{**given, "token": None, "ticket": ticket, "trace": trace})
 
 
 def _make(there: Connection, message: bytes, timeout: float) -> Reply | None:
