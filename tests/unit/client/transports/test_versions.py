@@ -31,7 +31,7 @@ def test_which_versions_fit(served: str, own: str, fits: bool) -> None:
 def test_it_is_told_once_for_a_server(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(versions, "own_version", lambda: "0.1.0")
+    monkeypatch.setattr(versions, "__version__", "0.1.0")
     with caplog.at_level(logging.WARNING, "envwire.client"):
         for _ in range(2):
             versions.check_version("far.test:1", "0.7.2")
@@ -43,5 +43,5 @@ def test_it_is_told_once_for_a_server(
 
 
 def test_programs_can_ask_for_the_version() -> None:
-    assert envwire.client.__version__ == versions.own_version() == envwire.server.__version__
+    assert envwire.client.__version__ == versions.__version__ == envwire.server.__version__
     assert envwire.client.__version__.count(".") == 2

@@ -156,8 +156,6 @@ class AsyncDirectTransport:
     def close(self) -> None:
         """Closes the channel (see `AsyncTransport.close`)."""
         self.leave_loop()
-        if self._stream is not None:
-            self._stream.close()
         self._transport.close()
 
 

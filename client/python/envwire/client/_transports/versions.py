@@ -1,25 +1,21 @@
-"""Checks that the versions of client and server are compatible: at most one minor version apart."""
+"""The version of this client, and whether it is compatible with a server: at most one minor version apart."""
 
 from __future__ import annotations
 
 import logging
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+
+try:
+    #: The version of this client; "" if it is not installed as a distribution.
+    __version__ = version("envwire")
+except PackageNotFoundError:
+    __version__ = ""
 
 _log = logging.getLogger("envwire.client")
 
 _NUMBERS = re.compile(r"(\d+)\.(\d+)")
-
-
-@cache
-def own_version() -> str:
-    """Returns the version of this client; "" if it is not installed as a distribution."""
-    from importlib.metadata import PackageNotFoundError, version  # takes 20 ms to import
-
-    try:
-        return version("envwire")
-    except PackageNotFoundError:
-        return ""
 
 
 def complaint(served: str, own: str) -> str | None:
@@ -43,5 +39,5 @@ def complaint(served: str, own: str) -> str | None:
 @lru_cache(maxsize=1024)
 def check_version(target: str, served: str) -> None:
     """Logs a warning, once per server, if its version and this one may be incompatible."""
-    if (text := complaint(served, own_version())) is not None:
+    if (text := complaint(served, __version__)) is not None:
         _log.warning("%s: %s", target, text)

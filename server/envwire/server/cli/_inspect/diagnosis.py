@@ -13,7 +13,7 @@ from envwire.client._errors.faults import checked
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.direct.direct import DirectTransport
 from envwire.client._transports.transport import Transport, call
-from envwire.client._transports.versions import complaint, own_version
+from envwire.client._transports.versions import __version__, complaint
 from envwire.server._words import counted
 from envwire.server.cli._drive.measuring import median_step
 from envwire.server.cli._failures import describe_error, of_the_server
@@ -98,7 +98,7 @@ def _security(server: CheckedServer) -> str:
 
 
 def _versions(server: CheckedServer) -> str:
-    theirs, ours = server.info.version, own_version()
+    theirs, ours = server.info.version, __version__
     if text := complaint(theirs, ours):
         raise DoctorWarning(text)
     libraries = ", ".join(

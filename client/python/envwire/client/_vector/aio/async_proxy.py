@@ -164,7 +164,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
             parts = zip(self._shards, seeds, own_options, strict=True)
             results = await all_of([shard.reset(own, each) for shard, own, each in parts])
             self._pending.received, self._open = list(self._shards), True
-        observations, *_, infos = self._joined(results)
+        observations, *_, infos = self._joined(self._shards, results)
         return observations, infos
 
     async def step(self, actions: Any) -> StepResult:
@@ -174,7 +174,8 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
             self._pending.check_none("step")
             own = self._cut(actions, self._bounds)
             parts = zip(self._shards, own, strict=True)
-            return self._joined(await all_of([shard.step(each) for shard, each in parts]))
+            results = await all_of([shard.step(each) for shard, each in parts])
+            return self._joined(self._shards, results)
 
     async def send(self, actions: Any, env_id: Any = None) -> None:
         """Sends actions to some of the environments (see `RemoteVectorEnv.send`); `recv` returns the results."""
@@ -192,15 +193,12 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         """
         with self._guard:
             shards, results = await self._pending.first_finished()
-            result = self._joined(results, shards)
+            result = self._joined(shards, results)
             result[-1]["env_id"] = env_ids(shards)
             return result
 
-    def _joined(
-        self, results: Sequence[StepResult], shards: Sequence[AsyncShard] | None = None
-    ) -> StepResult:
-        sizes = [shard.size for shard in shards or self._shards]
-        return self._gatherer.joined(sizes, results)
+    def _joined(self, shards: Sequence[AsyncShard], results: Sequence[StepResult]) -> StepResult:
+        return self._gatherer.joined([shard.size for shard in shards], results)
 
     async def _each(self, ask: Callable[[AsyncShard], Awaitable[_T]]) -> list[_T]:
         with self._guard:
