@@ -69,8 +69,7 @@ class BlockingDriver:
         session = self.session
         send = repeating.Send(session.make_request(request), session.timeout)
         event = run(repeating.awaited(session, send), self._perform)
-        made: pb.MakeResponse = self._outcome.of(event)
-        return made
+        return self._outcome.of(event)  # type: ignore[no-any-return]
 
     def serve(self, operation: Operation[_T]) -> _T:
         """Sends a request and returns its result.

@@ -72,11 +72,9 @@ class Timer(Protocol):
 
     def start(self, seconds: float) -> None:
         """Starts a wait."""
-        ...
 
     def stop(self) -> None:
         """Ends a wait."""
-        ...
 
 
 @dataclass(eq=False)

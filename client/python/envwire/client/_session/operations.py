@@ -39,7 +39,6 @@ class Operation(Protocol[T_co]):
         Raises:
             CodecError: A value has no wire form.
         """
-        ...
 
     def read(self, answer: Any, area: Area | None, family: Family, /) -> T_co:
         """Reads the answer and its attachments; builds values of the family's classes."""

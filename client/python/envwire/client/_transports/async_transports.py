@@ -28,15 +28,12 @@ class AsyncTransport(Protocol):
 
     def interrupt(self) -> None:
         """Breaks the connection: a waiting `exchange` raises ServerUnavailableError."""
-        ...
 
     def leave_loop(self) -> None:
         """Detaches from the event loop; the next `exchange` may run in another one."""
-        ...
 
     def close(self) -> None:
         """Releases the transport's resources without waiting. Closing twice is harmless."""
-        ...
 
 
 class SerialThreads:

@@ -41,7 +41,6 @@ class Transport(Protocol):
         Raises:
             ServerUnavailableError: As `exchange`.
         """
-        ...
 
     def receive(self) -> Reply:
         """Second half of `exchange`: waits for the reply to the request sent last.
@@ -64,11 +63,9 @@ class Transport(Protocol):
 
         It may be called while `exchange` waits. It does nothing if the open connection itself keeps the session alive.
         """
-        ...
 
     def close(self) -> None:
         """Releases the transport's resources without waiting. Closing twice is harmless."""
-        ...
 
 
 @runtime_checkable
@@ -77,7 +74,6 @@ class InPlace(Protocol):
 
     def offer(self, buffer: Area) -> None:
         """Offers a buffer for the attachments of the next reply; it is used if its length is exactly theirs."""
-        ...
 
 
 @runtime_checkable
@@ -93,7 +89,6 @@ class Probeable(Protocol):
 
     def interrupt(self) -> None:
         """Breaks the connection: a waiting `exchange` or `receive` raises ServerUnavailableError."""
-        ...
 
 
 @runtime_checkable

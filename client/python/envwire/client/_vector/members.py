@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, TypeVar
 
 from envwire.client._drivers.concurrently import at_once
+from envwire.client._recovery.flows import Ask, Asking
 from envwire.client._session.attributes import CallMethod, GetAttribute, GetGenerators, SetAttribute
 from envwire.client._session.operations import Render
 from envwire.client._vector.async_calls import AsyncCalls
@@ -29,7 +29,8 @@ class Members(AsyncCalls):
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Calls a method of each environment, or reads an attribute; returns a tuple with one result for each."""
-        return joined(self._each(partial(_call, name, args, kwargs)), self._native)
+        results = self._each(lambda shard: shard.handle.run(call_each(name, args, kwargs)))
+        return joined(results, self._native)
 
     def get_attr(self, name: str) -> Any:
         """Returns a tuple with an attribute of each environment; if it is a method, with the results of calling it."""
@@ -50,7 +51,7 @@ class Members(AsyncCalls):
         """Like `call`, for some of the environments; returns their results in the order of `indices`."""
         found: dict[int, Any] = {}
         for shard, members in self._chosen(indices):
-            results = _call(name, args, kwargs, shard, members)
+            results = shard.handle.run(call_each(name, args, kwargs, members))
             own = [shard.spec.start + member for member in members]
             found.update(zip(own, results, strict=True))
         return [found[index] for index in indices]
@@ -122,12 +123,11 @@ def joined(results: Sequence[Any], native: bool) -> Any:
     return tuple(one for result in results for one in result)
 
 
-def _call(
-    name: str,
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any],
-    shard: Shard,
-    members: Sequence[int] = (),
-) -> Any:
-    value, method = shard.handle.serve(GetAttribute(name, members))
-    return shard.handle.serve(CallMethod(name, args, kwargs, members)) if method else value
+def call_each(
+    name: str, args: Sequence[Any], kwargs: Mapping[str, Any], members: Sequence[int] = ()
+) -> Asking[Any]:
+    """Calls a method of environments of a session, or reads an attribute; by default of all of them."""
+    value, method = yield Ask(GetAttribute(name, members), recover=True)
+    if method:
+        value = yield Ask(CallMethod(name, args, kwargs, members), recover=True)
+    return value

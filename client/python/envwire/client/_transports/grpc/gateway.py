@@ -126,7 +126,8 @@ def _allocate(gateway: Connection, request: pb.MakeRequest) -> farm_pb2.Allocati
 def _with_ticket(gateway: Connection, ticket: bytes) -> TicketCredentials:
     given = {each.name: getattr(gateway.credentials, each.name) for each in fields(Credentials)}
     trace = tuple(each for each in gateway.metadata or () if each[0] in _TRACE)
-    return TicketCredentials(**{**given, "token": None, "ticket": ticket, "trace": trace})
+    given.update(token=None, ticket=ticket, trace=trace)
+    return TicketCredentials(**given)
 
 
 def _make(there: Connection, message: bytes, timeout: float) -> Reply | None:

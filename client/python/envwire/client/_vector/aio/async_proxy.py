@@ -18,7 +18,7 @@ from envwire.client._vector.batching.batches import cut_options, cut_seeds
 from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.env_info import NATIVE, VectorAttributes
 from envwire.client._vector.making import VectorServers
-from envwire.client._vector.members import cut_values, joined
+from envwire.client._vector.members import call_each, cut_values, joined
 from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shards import compact_bounds, env_ids
 from envwire.client.credentials import Credentials
@@ -213,7 +213,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
 
     async def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Calls a method of each environment, or reads an attribute; returns a tuple with one result for each."""
-        results = await self._each(lambda shard: shard.call(name, args, kwargs))
+        results = await self._each(lambda shard: shard.handle.run(call_each(name, args, kwargs)))
         return joined(results, self._native)
 
     async def get_attr(self, name: str) -> Any:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any, TypeVar
 
 from envwire.client._recovery.async_handle import AsyncSessionHandle
-from envwire.client._session.attributes import CallMethod, GetAttribute
 from envwire.client._session.operations import Operation, Step
 from envwire.client._vector.batching.batches import ResetOptions
 from envwire.client._vector.shard_episodes import StepResult
@@ -45,11 +44,6 @@ class AsyncShard(BaseShard[AsyncSessionHandle]):
         else:
             return self.episodes.answered(operation, result)
         return await self.handle.run(self.episodes.recovered(operation, loss))
-
-    async def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Calls a method of each environment, or reads an attribute."""
-        value, method = await self.handle.serve(GetAttribute(name))
-        return await self.handle.serve(CallMethod(name, args, kwargs)) if method else value
 
 
 async def all_of(calls: Sequence[Awaitable[_T]]) -> list[_T]:
