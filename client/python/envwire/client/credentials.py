@@ -135,10 +135,11 @@ def _read(path: str | os.PathLike[str], name: str) -> bytes:
 
 
 def _load_pair(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
-    # The ssl module reads only files. This one is readable by its owner only, and deleted at once.
+    # The ssl module reads only files. Only the owner can enter the directory of this one, which is deleted at once. It
+    # is closed before it is read: Windows opens no file a second time.
     import tempfile
 
-    with tempfile.NamedTemporaryFile() as file:
-        file.write(key.rstrip() + b"\n" + cert)
-        file.flush()
-        context.load_cert_chain(file.name, password=b"")
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory, "pair.pem")
+        path.write_bytes(key.rstrip() + b"\n" + cert)
+        context.load_cert_chain(path, password=b"")

@@ -6,11 +6,13 @@ import asyncio
 import gc
 import threading
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from envwire.client import RemoteEnv, aio
+from envwire.client._drivers import keeper
 from envwire.client._drivers.keeper import close_later
 from envwire.client.errors import RequestTimeoutError, ServerUnavailableError
 from envwire.server import InProcessTransport
@@ -85,3 +87,31 @@ def test_what_was_collected_asks_a_server_that_is_gone_once(
 
 def driver_of(env: Any) -> Any:
     return env._handle.driver
+
+
+class Owned:
+    """A session that another thread may begin or stop looking after at any time."""
+
+
+def test_sessions_that_come_while_a_program_exits_do_not_keep_the_others_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    late: Any = Owned()
+
+    class Crowd(weakref.WeakSet[Any]):
+        """The open sessions, which another thread adds to while they are listed."""
+
+        def __iter__(self) -> Iterator[Any]:
+            for each in super().__iter__():
+                adding = threading.Thread(target=keeper.keep, args=(late,), daemon=True)
+                adding.start()
+                adding.join(0.2)
+                yield each
+
+    owned = [Owned() for _ in range(3)]
+    closed: list[Any] = []
+    monkeypatch.setattr(keeper, "_open", Crowd(owned))
+    monkeypatch.setattr(keeper, "_renew", lambda _: None)
+    monkeypatch.setattr(keeper, "_close", lambda driver, _: closed.append(driver))
+    keeper._close_all()
+    assert set(owned) <= set(closed)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from envwire.client._recovery import departure
-from envwire.client._recovery.departure import Departure, MoveBudget
+from envwire.client._recovery.departure import Departure, Departures, MoveBudget
+from envwire.client._session.operations import Step
 
 
 class Clock:
@@ -94,3 +96,25 @@ def test_who_is_not_moved_in_time_says_so_and_leaves_the_turns_to_others(monkeyp
     monkeypatch.setattr(departure, "_TURN_SECONDS", 10.0)
     for each in [Departure(Session) for _ in range(8)]:  # type: ignore[arg-type]
         each.take()
+
+
+def test_a_move_that_did_not_begin_takes_no_time(monkeypatch: Any) -> None:
+    spent = list[float]()
+    monkeypatch.setattr(departure._budget, "spend", spent.append)
+
+    class Maker:
+        def make(self, *_: Any) -> Any:
+            raise ConnectionError("there is no other server")
+
+    strategy: Any = SimpleNamespace(moves=True, leaves_before=lambda _: True)
+    retries = SimpleNamespace(elsewhere=True)
+    session: Any = SimpleNamespace(pending=False, retries=retries, notices=())
+    maker: Any = Maker()
+    departures = Departures(maker, strategy)
+    assert departures.due(session, None, Step(0)) is None
+    assert departures._departure is not None
+    with contextlib.suppress(ConnectionError):
+        departures._departure._made.result(60.0)
+    assert departures.due(session, None, Step(0)) is None
+    departures.cancel()
+    assert spent == []

@@ -93,7 +93,9 @@ def _close(driver: BlockingDriver, timeout: float) -> None:
 def _close_all() -> None:
     """Closes the open sessions when the program exits; those that do not close in time end with their leases."""
     deadline = time.monotonic() + _EXIT_SECONDS
-    for driver in list(_open):
+    with _lock:
+        drivers = list(_open)
+    for driver in drivers:
         left = deadline - time.monotonic()
         if left > 0:
             _close(driver, min(left, _CLOSE_SECONDS))

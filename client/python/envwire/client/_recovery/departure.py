@@ -166,13 +166,14 @@ class Departures:
         if not (_budget.allows() or hurry):
             return None
         departure, self._departure = self._departure, None
-        self._moving_at = time.monotonic()
         try:
-            return departure.take()
+            made = departure.take()
         except Exception as error:
             _log.info("no session on another server yet: %s", error)
             self._not_before = time.monotonic() + _PAUSE_SECONDS
             return None
+        self._moving_at = time.monotonic()
+        return made
 
     def failed(self, made: Made, error: BaseException) -> None:
         """Closes a session that could not be brought to the current state; tries again later if that may help."""

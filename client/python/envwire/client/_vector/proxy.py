@@ -107,9 +107,8 @@ class VectorProxy(Members):
             env_kwargs=kwargs,
             **options.keywords,
         )
-        made = self._make(
-            VectorServers(target, options, request, self._family), sessions, batch_size
-        )
+        servers = VectorServers(target, options, request, self._family)
+        made = self._make(servers, sessions, batch_size)
         self.spec = vector_env_spec(made, num_envs, self.render_mode, self._family, remake)
         self._batch_shards = len(self._shards) * (batch_size or num_envs) // num_envs
         self._native = request.vector.vectorization_mode == NATIVE
