@@ -226,8 +226,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
             handle = self._handle.copy()
             if not await self._handle.run(fork(self._handle, handle)):
                 await handle.run(catch_up(handle))
-            clone = self._clone()
-            clone._handle, clone._random = handle, self._random.copy()
+            clone = self._clone(handle)
             clone._guard = CallGuard(self._family, clone.__repr__)
             return clone
 

@@ -64,6 +64,7 @@ class EnvAttributes(Generic[H]):
     _family: Family
     _handle: H
     _arguments: ProxyArguments
+    _random: MirroredRandom
     # The base classes declare these as plain attributes; here they are copied from the remote environment.
     spec: Any
     metadata: dict[str, Any]
@@ -104,19 +105,19 @@ class EnvAttributes(Generic[H]):
         driver = self._handle.driver
         return "" if driver is None else driver.session.recorded_as
 
-    def _clone(self) -> Self:
-        """Returns a copy of this object, with its own spaces and metadata."""
+    def _clone(self, handle: H) -> Self:
+        """Returns a copy of this object for a copy of its environment, with its own spaces, metadata and generator."""
         clone = object.__new__(type(self))
         vars(clone).update(vars(self))
         for name in ("observation_space", "action_space", "metadata"):
             setattr(clone, name, copy.deepcopy(getattr(self, name)))
+        clone._handle, clone._random = handle, self._random.copy()
         return clone
 
 
 class RemoteAttributes(EnvAttributes[SessionHandle]):
     """The part of a proxy that reads and sets attributes of its environment."""
 
-    _random: MirroredRandom
     _used: bool
 
     @property

@@ -215,8 +215,7 @@ class RemoteProxy(RemoteAttributes):
         handle = self._handle.copy()
         if not self._handle.run(fork(self._handle, handle)):
             handle.run(catch_up(handle))
-        clone = self._clone()
-        clone._handle, clone._random = handle, self._random.copy()
+        clone = self._clone(handle)
         clone._viewer = None if self._viewer is None else Viewer(clone.metadata)
         return clone
 

@@ -73,10 +73,7 @@ def restore(
     if state.recording is None:
         yield Ask(RestoreState(state.number), recover=True)
     else:
-        recording = handle.strategy.recording
-        assert recording is not None  # noqa: S101 - only recorded environments have recordings
-        recording.become(state.recording)
-        yield from catch_up(handle)
+        yield from catch_up(handle, state.recording)
     if random.active:
         random.absorb((yield Ask(GetRandom("np_random"), recover=True)))
         random.draw_again(state.drawn)
@@ -110,10 +107,12 @@ def fork(handle: BaseSessionHandle[Any], clone: BaseSessionHandle[Any]) -> Flow[
     return True
 
 
-def catch_up(clone: BaseSessionHandle[Any]) -> Flow[None]:
-    """Makes an environment and replays its recording."""
-    recording = clone.strategy.recording
+def catch_up(handle: BaseSessionHandle[Any], state: Recording | None = None) -> Flow[None]:
+    """Makes an environment and replays its recording, or one that takes the place of its recording."""
+    recording = handle.strategy.recording
     assert recording is not None  # noqa: S101 - only recorded environments have recordings
+    if state is not None:
+        recording.become(state)
     yield Kill(close=True)
     try:
         yield MakeAgain()

@@ -8,13 +8,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from envwire.client._session.states import ProtocolError
 from envwire.codec import decode_warnings
-
-if TYPE_CHECKING:
-    from envwire.v1.status_pb2 import Warning as RemoteWarning
+from envwire.v1 import status_pb2
 
 
 @dataclass(slots=True)
@@ -29,7 +27,7 @@ class Answered:
     """
 
     result: Any
-    warnings: Sequence[RemoteWarning] = ()
+    warnings: Sequence[status_pb2.Warning] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ import os
 import socket
 import struct
 import weakref
+from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING
 
 from google.protobuf.message import DecodeError
 
@@ -25,9 +25,6 @@ from envwire.v1 import direct_pb2
 from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Reply
 from envwire.wire.mailbox import WAKE, Mailbox
-
-if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
 
 _FOREVER = 1e9
 _channels: weakref.WeakSet[Channel] = weakref.WeakSet()

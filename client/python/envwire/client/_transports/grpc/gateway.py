@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.grpc.grpc_connection import (
-    SERVICE,
+    PATHS,
     Connection,
     open_channel,
     status_of,
@@ -41,7 +41,6 @@ _log = logging.getLogger("envwire.client")
 CAPABILITY = "tickets"
 _FARM = farm_pb2.DESCRIPTOR.services_by_name["FarmService"].full_name
 _ALLOCATE, _LOCATE = f"/{_FARM}/Allocate", f"/{_FARM}/Locate"
-_MAKE = f"/{SERVICE.full_name}/Make"
 _TICKET = "envwire-ticket-bin"
 #: Names of the metadata that the client sends to the server as well as to the gateway.
 _TRACE = frozenset({"traceparent", "tracestate"})
@@ -133,7 +132,7 @@ def _with_ticket(gateway: Connection, ticket: bytes) -> TicketCredentials:
 def _make(there: Connection, message: bytes, timeout: float) -> Reply | None:
     """Makes the environment; returns None if the gateway may know another server."""
     unary: Any = there.channel.unary_unary
-    call = partial(unary(_MAKE), message, timeout=timeout, metadata=there.metadata)
+    call = partial(unary(PATHS["make"]), message, timeout=timeout, metadata=there.metadata)
     try:
         response = _repeated(call)
     except grpc.RpcError as error:

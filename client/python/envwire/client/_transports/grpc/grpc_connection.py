@@ -24,11 +24,17 @@ from envwire.v1 import environment_pb2 as pb
 
 _log = logging.getLogger("envwire.client")
 
-SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"]
-_PROBE = f"/{SERVICE.full_name}/GetServerInfo"
+_SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"]
+#: The path of each unary method, by the request's field in InteractRequest.
+PATHS = {
+    field.name: f"/{_SERVICE.full_name}/{method.name}"
+    for field in pb.InteractRequest.DESCRIPTOR.fields
+    for method in _SERVICE.methods
+    if method.input_type is field.message_type
+}
 _PROBE_PAUSE = 0.1
 #: The path of the stream.
-INTERACT = f"/{SERVICE.full_name}/Interact"
+INTERACT = f"/{_SERVICE.full_name}/Interact"
 #: How long to wait for an advertised address; the dialled address works too.
 _FOLLOW = ConnectWait(1.0, refused=False)
 _STATUS_KEY = "grpc-status-details-bin"
@@ -95,7 +101,7 @@ class Connection:
         """Sends small requests until the server answers: watching the channel would take a thread that polls."""
         deadline = time.monotonic() + wait.seconds
         unary: Any = self.channel.unary_unary
-        probe = unary(_PROBE)
+        probe = unary(PATHS["get_server_info"])
         refuses = False
         while (missing := self._missing(probe, deadline)) is not None:
             left = deadline - time.monotonic()

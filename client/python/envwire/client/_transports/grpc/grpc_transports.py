@@ -16,7 +16,7 @@ from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.grpc.gateway import make_with_ticket
 from envwire.client._transports.grpc.grpc_connection import (
     INTERACT,
-    SERVICE,
+    PATHS,
     Connection,
     followed,
     probe,
@@ -35,13 +35,6 @@ _RENEW_SECONDS = 10.0
 #: Seconds between two blocking calls whose trailing metadata is read, which takes 6 % of the client's time for a call.
 #: A draining server sends its notices with every call.
 _NOTICES_SECONDS = 0.1
-#: The path of each unary method, by the request's field in InteractRequest.
-_PATHS = {
-    field.name: f"/{SERVICE.full_name}/{method.name}"
-    for field in pb.InteractRequest.DESCRIPTOR.fields
-    for method in SERVICE.methods
-    if method.input_type is field.message_type
-}
 
 
 class GrpcTransport:
@@ -110,7 +103,7 @@ class UnaryTransport(GrpcTransport):
     def _use(self, connection: Connection) -> None:
         super()._use(connection)
         unary = connection.channel.unary_unary
-        self._methods: dict[str, Any] = {kind: unary(path) for kind, path in _PATHS.items()}
+        self._methods: dict[str, Any] = {kind: unary(path) for kind, path in PATHS.items()}
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""

@@ -36,13 +36,11 @@ class AsyncShard(BaseShard[AsyncSessionHandle]):
 
     async def _serve(self, operation: Operation[Any]) -> StepResult:
         try:
-            result = await self.handle.serve_once(operation)
+            return self.episodes.answered(operation, await self.handle.serve_once(operation))
         except RemoteError as error:
             if not self.handle.is_loss(error):
                 raise
             loss = error
-        else:
-            return self.episodes.answered(operation, result)
         return await self.handle.run(self.episodes.recovered(operation, loss))
 
 
