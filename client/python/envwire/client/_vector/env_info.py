@@ -78,6 +78,24 @@ class VectorAttributes(Generic[S]):
         for shard in self._shards:
             shard.episodes.follow(first.vector.autoreset_mode, singles[0], family)
 
+    def _env_spec(self, made: pb.MakeResponse, remake: Callable[..., Any]) -> Any:
+        """Returns a spec from which `make_vec` makes the vector environment again; None if the environments have none.
+
+        Args:
+            made: The answer to the Make of the first session.
+            remake: Makes the vector environment again.
+        """
+        if not made.HasField("spec"):
+            return None
+        spec = decode_env_spec(made.spec, self._family, remake)
+        spec.entry_point = None
+        spec.vector_entry_point = partial(_remake, remake)
+        spec.additional_wrappers = ()  # the server applies them
+        spec.kwargs = {"num_envs": self.num_envs, "vectorization_mode": NATIVE}
+        if self.render_mode is not None:
+            spec.kwargs["render_mode"] = self.render_mode
+        return spec
+
     @property
     def connection_stats(self) -> ConnectionStats:
         """Counters of the sessions and connections, summed."""
@@ -94,34 +112,6 @@ def _single_spaces(made: pb.MakeResponse, family: Family) -> list[Any]:
     return read_spaces(
         made.vector, made.description, family, "single_observation_space", "single_action_space"
     )
-
-
-def vector_env_spec(
-    made: pb.MakeResponse,
-    num_envs: int,
-    render_mode: str | None,
-    family: Family,
-    remake: Callable[..., Any],
-) -> Any:
-    """Returns a spec from which `make_vec` makes the vector environment again; None if the environments have no spec.
-
-    Args:
-        made: The answer to the Make of the first session.
-        num_envs: Number of environments.
-        render_mode: Their render mode.
-        family: Classes to build values of.
-        remake: Makes the vector environment again.
-    """
-    if not made.HasField("spec"):
-        return None
-    spec = decode_env_spec(made.spec, family, remake)
-    spec.entry_point = None
-    spec.vector_entry_point = partial(_remake, remake)
-    spec.additional_wrappers = ()  # the server applies them
-    spec.kwargs = {"num_envs": num_envs, "vectorization_mode": NATIVE}
-    if render_mode is not None:
-        spec.kwargs["render_mode"] = render_mode
-    return spec
 
 
 def _remake(remake: Callable[..., Any], /, max_episode_steps: Any = None, **kwargs: Any) -> Any:

@@ -106,8 +106,7 @@ class VectorServers:
         """
         native = self._request.vector.vectorization_mode == NATIVE
         processors = 1 if native else max(1, info.cpu_count)
-        known = info.HasField("step_time")
-        step_time = to_seconds(info.step_time) if known else None
+        step_time = to_seconds(info.step_time) if info.HasField("step_time") else None
         return Capacity(processors, info.max_envs_per_session, step_time)
 
     def shard(self, spec: ShardSpec, label: str, kind: type[S], *, watch: bool = True) -> S:

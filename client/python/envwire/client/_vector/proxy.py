@@ -12,7 +12,7 @@ from typing import Any
 from envwire.client._session.requests import WrapperLike, listed, make_request, set_vector
 from envwire.client._transports.transport import Transport
 from envwire.client._vector.batching.infos import Infos
-from envwire.client._vector.env_info import NATIVE, vector_env_spec
+from envwire.client._vector.env_info import NATIVE
 from envwire.client._vector.making import VectorServers
 from envwire.client._vector.members import Members
 from envwire.client._vector.shard_pool import ShardPool
@@ -109,7 +109,7 @@ class VectorProxy(Members):
         )
         servers = VectorServers(target, options, request, self._family)
         made = self._make(servers, sessions, batch_size)
-        self.spec = vector_env_spec(made, num_envs, self.render_mode, self._family, remake)
+        self.spec = self._env_spec(made, remake)
         self._batch_shards = len(self._shards) * (batch_size or num_envs) // num_envs
         self._native = request.vector.vectorization_mode == NATIVE
         self.closed = False
