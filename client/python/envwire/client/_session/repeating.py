@@ -94,7 +94,8 @@ def _log_retry(session: ClientSession, failure: errors.ServerUnavailableError) -
     left = session.retries.left
     seconds = f"{left:.0f}" if left >= 1.0 else f"{left:.1g}"
     then = ", then elsewhere" if session.retries.elsewhere else ""
-    _log.warning("%s: %s; trying again for up to %s s%s", session.label, failure, seconds, then)
+    text = f"%s: %s; trying again for up to %s s{then}"
+    _log.warning(text, session.label, failure, seconds)
 
 
 def _given_up(session: ClientSession, last: errors.ServerUnavailableError) -> errors.RemoteError:
