@@ -21,9 +21,11 @@ os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "1")
 def _grpc(name: str, target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
     from envwire.client._transports.grpc.grpc_transports import StreamTransport, UnaryTransport
 
-    if name == "unary":
-        return UnaryTransport(target, wait, credentials)
-    return StreamTransport(target, wait, credentials)
+    kinds: dict[str, Callable[..., Transport]] = {
+        "unary": UnaryTransport,
+        "stream": StreamTransport,
+    }
+    return kinds[name](target, wait, credentials)
 
 
 def _direct(name: str, target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
