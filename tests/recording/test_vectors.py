@@ -19,8 +19,7 @@ from envwire.client import RemoteVectorEnv
 from envwire.codec import envwire_family
 from envwire.envs.vector import AutoresetMode, SyncVectorEnv
 from envwire.server import Server
-from envwire.server._recording.episode import Episode
-from envwire.server._recording.episodes import episodes
+from envwire.server._recording.episodes import Episode, episodes
 from envwire.server._recording.files import SUFFIX
 from envwire.server._recording.reader import RecordedSession, RecordingError
 from envwire.server.cli._app import app

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from envwire.server._recording.episode import Episode
-from envwire.server._recording.episodes import episodes
+from envwire.server._recording.episodes import Episode, episodes
 from envwire.server._recording.reader import RecordedSession
 from envwire.server._words import counted
 from envwire.server.cli._progress import tracked

@@ -9,8 +9,7 @@ import warnings
 from typing import Any
 
 from envwire.codec import decode_env_spec, decode_space, gymnasium_family
-from envwire.server._recording.episode import Episode
-from envwire.server._recording.episodes import episodes
+from envwire.server._recording.episodes import Episode, episodes
 from envwire.server._recording.reader import RecordedSession, RecordingError
 from envwire.server._words import counted
 from envwire.server.cli._progress import tracked
