@@ -13,19 +13,7 @@ USAGE = 2
 
 
 class CommandError(Exception):
-    """What ends a command; the text says what to do.
-
-    Attributes:
-        status: The exit status.
-    """
-
-    status = 1
-
-
-class UsageError(CommandError):
-    """The arguments or options do not go together."""
-
-    status = USAGE
+    """What ends a command; the text says what to do."""
 
 
 def stop(command: str, text: object, status: int = 1) -> NoReturn:
@@ -49,7 +37,7 @@ def reporting(command: str, *plain: type[Exception]) -> Generator[None]:
     except typer.Exit:
         raise
     except CommandError as error:
-        stop(command, error, error.status)
+        stop(command, error)
     except plain as error:
         stop(command, error)
     except Exception as error:

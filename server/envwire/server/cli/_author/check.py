@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from envwire.server.cli._failures import reporting
-from envwire.server.cli._parameters import EnvId, Imports, Kwargs, TargetOption
+from envwire.server.cli._parameters import EnvId, Imports, Kwargs, TargetOption, keyword_arguments
 
 if TYPE_CHECKING:
     from envwire.server.cli._author.checks import Finding
@@ -26,7 +26,6 @@ def check(
     """
     from envwire.server.cli._author.checks import CHECKS, findings
     from envwire.server.cli._author.subject import Subject
-    from envwire.server.cli._drive.arguments import keyword_arguments
     from envwire.server.cli._progress import tracked
     from envwire.server.server import ServerError
 

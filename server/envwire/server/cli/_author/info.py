@@ -7,26 +7,25 @@ from typing import Any
 
 import typer
 
+from envwire.server.cli import _parameters as shared
 from envwire.server.cli._failures import reporting
-from envwire.server.cli._parameters import AsJson, EnvId, Imports, Kwargs, TargetOption
 
 
 def info(
-    env_id: EnvId,
-    target: TargetOption = "",
-    imports: Imports = None,
-    kwarg: Kwargs = None,
-    as_json: AsJson = False,
+    env_id: shared.EnvId,
+    target: shared.TargetOption = "",
+    imports: shared.Imports = None,
+    kwarg: shared.Kwargs = None,
+    as_json: shared.AsJson = False,
 ) -> None:
     """Describe ENV_ID: spaces, render modes, limits and arguments. Makes the environment, here or at --target.
 
     Example: envwire info FrozenLake-v1 --target localhost:50051
     """
     from envwire.server.cli._author.subject import Subject
-    from envwire.server.cli._drive.arguments import keyword_arguments
 
     with reporting("info"):
-        subject = Subject(env_id, target, imports or (), keyword_arguments(kwarg or ()))
+        subject = Subject(env_id, target, imports or (), shared.keyword_arguments(kwarg or ()))
         env = subject.remote() if target else subject.local()
         facts = _facts(env)
         env.close()

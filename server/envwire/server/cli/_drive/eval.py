@@ -70,13 +70,14 @@ def evaluate_policy(
     Example: envwire eval localhost:50051 CartPole-v1 --episodes 100
     """
     from envwire.client import RemoteEnv
-    from envwire.server.cli._drive.arguments import making
     from envwire.server.cli._drive.evaluation import Plan
     from envwire.server.cli._drive.policies import load_policy
     from envwire.server.cli._drive.statistics import summary
 
     with reporting("eval"):
-        make = partial(RemoteEnv, target, env_id, **making(kwarg, wrapper, library, transport))
+        make = partial(
+            RemoteEnv, target, env_id, **shared.making(kwarg, wrapper, library, transport)
+        )
         results = _play(Plan(load_policy(policy), episodes, seed, max_steps), make, shards)
         told = {"env_id": env_id, "policy": policy, "seed": seed, **summary(results, seed)}
         _write(told, as_json, plot)

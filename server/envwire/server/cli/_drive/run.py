@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from envwire.server.cli import _parameters as shared
-from envwire.server.cli._failures import reporting
+from envwire.server.cli._failures import USAGE, reporting, stop
 
 
 class Render(str, Enum):
@@ -58,15 +58,22 @@ def run(
     Example: envwire run localhost:50051 CartPole-v1 --episodes 5
     """
     from envwire.client import RemoteEnv
-    from envwire.server.cli._drive.arguments import making
     from envwire.server.cli._drive.episodes import FrameRecorder, run_episodes
-    from envwire.server.cli._drive.in_process import transport_of
+    from envwire.server.cli._drive.in_process import in_process
     from envwire.server.cli._drive.policies import load_policy
 
     with reporting("run"):
-        options = making(kwarg, wrapper, library, transport)
-        options["transport"] = transport_of(target, env_id, imports or (), options)
+        options = shared.making(kwarg, wrapper, library, transport)
         here = target == shared.IN_PROCESS
+        if here:
+            names = [name for name, _ in options["wrappers"]]
+            options["transport"] = in_process(env_id, imports or (), names)
+        elif imports:
+            stop(
+                "run",
+                "--import goes with the target in-process; a server imports what `envwire serve --import` names",
+                USAGE,
+            )
         mode = _MODES[render] if render else None
         env = RemoteEnv(None if here else target, env_id, render_mode=mode, **options)
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envwire.server.cli._drive.arguments import keyword_arguments, wrapper_requests
+from envwire.server.cli._parameters import keyword_arguments, wrapper_requests
 
 
 def test_values_are_json_or_texts() -> None:
