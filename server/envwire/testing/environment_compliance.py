@@ -6,10 +6,9 @@ envwire's messages, and compares every value, type and bit.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,21 +52,16 @@ class EnvironmentCompliance:
         options: dict[str, Any] = {"transport": transport, "library": self.library}
         return RemoteEnv(None, self.env_id, env_kwargs=self.kwargs, **options)
 
-    @contextmanager
-    def _made(self) -> Generator[Any]:
-        with contextlib.closing(self.make()) as env:
-            yield env
-
     def test_reset_returns_an_observation_of_the_space_and_an_info(self) -> None:
         """`reset` returns an observation from the space and an info, a dict with string keys."""
-        with self._made() as env:
+        with closing(self.make()) as env:
             observation, info = env.reset(seed=self.seeds[0])
             assert env.observation_space.contains(observation)
             assert isinstance(info, dict)
 
     def test_step_returns_five_values(self) -> None:
         """`step` returns observation, reward, terminated, truncated and info, of the types that the API names."""
-        with self._made() as env:
+        with closing(self.make()) as env:
             for step in rollout(env, self.steps, self.seeds[0]):
                 if len(step) == 2:
                     continue
@@ -81,20 +75,20 @@ class EnvironmentCompliance:
     def test_a_seed_decides_the_episode(self) -> None:
         """Two environments with the same seed and actions return the same results."""
         for seed in self.seeds:
-            with self._made() as first, self._made() as second:
+            with closing(self.make()) as first, closing(self.make()) as second:
                 assert identical(
                     rollout(first, self.steps, seed), rollout(second, self.steps, seed)
                 )
 
     def test_a_reset_with_the_same_seed_begins_the_same_episode(self) -> None:
         """A seeded reset leaves no trace of an earlier episode."""
-        with self._made() as env:
+        with closing(self.make()) as env:
             first = rollout(env, self.steps, self.seeds[0])
             assert identical(first, rollout(env, self.steps, self.seeds[0]))
 
     def test_answers_are_fresh_objects(self) -> None:
         """A later step does not change the result of an earlier one."""
-        with self._made() as env:
+        with closing(self.make()) as env:
             env.action_space.seed(self.seeds[0])
             observation, info = env.reset(seed=self.seeds[0])
             later = env.step(env.action_space.sample())
@@ -109,7 +103,7 @@ class EnvironmentCompliance:
 
     def test_spaces_metadata_and_mode_are_the_same_remotely(self) -> None:
         """The proxy has the environment's spaces, metadata and render mode."""
-        with self._made() as env, contextlib.closing(self.make_remote()) as remote:
+        with closing(self.make()) as env, closing(self.make_remote()) as remote:
             assert repr(remote.observation_space) == repr(env.observation_space)
             assert repr(remote.action_space) == repr(env.action_space)
             assert identical(dict(remote.metadata), dict(env.metadata))
@@ -118,7 +112,7 @@ class EnvironmentCompliance:
     def test_rollouts_are_the_same_remotely(self) -> None:
         """Every observation, reward, flag and info arrives with the same value, type and bits."""
         for seed in self.seeds:
-            with self._made() as env, contextlib.closing(self.make_remote()) as remote:
+            with closing(self.make()) as env, closing(self.make_remote()) as remote:
                 assert identical(rollout(env, self.steps, seed), rollout(remote, self.steps, seed))
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from envwire.client import Credentials, RemoteEnv, RemoteError, Transport
 from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.transport import call
 from envwire.codec import Reason, decode_fault, envwire_family
 from envwire.testing.comparing import identical, rollout
 from envwire.v1 import environment_pb2 as pb
@@ -49,14 +50,14 @@ class ServerCompliance:
         """ListEnvironments lists the environment."""
         with contextlib.closing(self._open()) as transport:
             request = pb.InteractRequest(list_environments=pb.ListEnvironmentsRequest())
-            listed = _exchange(transport, request).list_environments.environments
+            listed = call(transport, request, _SECONDS).list_environments.environments
         assert self.env_id in [listing.spec.id for listing in listed]
 
     def test_an_unknown_id_is_refused(self) -> None:
         """Make of an id that is not listed answers UNKNOWN_ENVIRONMENT."""
         with contextlib.closing(self._open()) as transport:
             request = pb.InteractRequest(make=pb.MakeRequest(env_id="envwire/NoSuch-v0"))
-            assert _reason(_exchange(transport, request)) is Reason.UNKNOWN_ENVIRONMENT
+            assert _reason(call(transport, request, _SECONDS)) is Reason.UNKNOWN_ENVIRONMENT
 
     def test_requests_are_numbered_from_one(self) -> None:
         """Another first number answers SEQUENCE_GAP and changes nothing."""
@@ -83,7 +84,7 @@ class ServerCompliance:
         with self._session() as session:
             header = pb.SessionHeader(session_id=session.header.session_id, secret=b"x" * 16)
             request = pb.InteractRequest(reset=pb.ResetRequest(header=header, sequence=1))
-            assert _reason(_exchange(session.transport, request)) is Reason.WRONG_SECRET
+            assert _reason(call(session.transport, request, _SECONDS)) is Reason.WRONG_SECRET
             assert session.ask("reset", 1).HasField("reset")
 
     def test_an_unknown_session_is_told_so(self) -> None:
@@ -91,7 +92,7 @@ class ServerCompliance:
         with contextlib.closing(self._open()) as transport:
             header = pb.SessionHeader(session_id="no such session", secret=b"x" * 16)
             request = pb.InteractRequest(reset=pb.ResetRequest(header=header, sequence=1))
-            assert _reason(_exchange(transport, request)) is Reason.UNKNOWN_SESSION
+            assert _reason(call(transport, request, _SECONDS)) is Reason.UNKNOWN_SESSION
 
     def test_closing_twice_is_harmless(self) -> None:
         """Close gives the same answer whether the session is open or gone."""
@@ -113,7 +114,7 @@ class _Session:
     """A session driven message by message."""
 
     def __init__(self, transport: Transport, env_id: str) -> None:
-        made = _exchange(transport, pb.InteractRequest(make=pb.MakeRequest(env_id=env_id)))
+        made = call(transport, pb.InteractRequest(make=pb.MakeRequest(env_id=env_id)), _SECONDS)
         if made.HasField("error"):
             raise RemoteError(made.error.message)
         self.transport = transport
@@ -129,12 +130,7 @@ class _Session:
         for name, value in values.items():
             getattr(body, name).int_value = value
         self.number = max(self.number, number)
-        return _exchange(self.transport, request)
-
-
-def _exchange(transport: Transport, request: pb.InteractRequest) -> pb.InteractResponse:
-    reply = transport.exchange(request.SerializeToString(), _SECONDS)
-    return pb.InteractResponse.FromString(reply.message)
+        return call(self.transport, request, _SECONDS)
 
 
 def _reason(response: pb.InteractResponse) -> Reason | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from envwire.client._transports.transport import call
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import RESPONSES
 
@@ -45,8 +46,7 @@ class TimedTransport:
         request = pb.InteractRequest()
         header = request.get_session_stats.header
         header.session_id, header.secret = self._made.session_id, self._made.secret
-        reply = self._transport.exchange(request.SerializeToString(), 10.0)
-        return pb.InteractResponse.FromString(reply.message).get_session_stats
+        return call(self._transport, request, 10.0).get_session_stats
 
 
 @dataclass
