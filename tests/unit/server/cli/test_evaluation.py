@@ -13,9 +13,16 @@ import pytest
 
 import envwire.envs as gym
 from envwire.client.errors import SessionLostError
-from envwire.server.cli._drive.evaluation import Plan, Result, episode_seed, evaluate
+from envwire.server.cli._drive.evaluation import (
+    Plan,
+    Result,
+    episode_seed,
+    evaluate,
+    histogram,
+    interval,
+    summary,
+)
 from envwire.server.cli._drive.policies import load_policy
-from envwire.server.cli._drive.statistics import histogram, interval, summary
 from envwire.server.cli._failures import CommandError
 
 

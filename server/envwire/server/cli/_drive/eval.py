@@ -6,16 +6,13 @@ import importlib.util
 import json
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from envwire.server._words import counted
 from envwire.server.cli import _parameters as shared
 from envwire.server.cli._failures import reporting
-
-if TYPE_CHECKING:
-    from envwire.server.cli._drive.evaluation import Plan, Result
 
 _MAX_SHARDS = 256
 
@@ -69,29 +66,23 @@ def evaluate_policy(
 
     Example: envwire eval localhost:50051 CartPole-v1 --episodes 100
     """
+    from rich.console import Console
+
     from envwire.client import RemoteEnv
-    from envwire.server.cli._drive.evaluation import Plan
+    from envwire.server.cli._drive.episodes import episode_bar
+    from envwire.server.cli._drive.evaluation import Plan, evaluate, summary
     from envwire.server.cli._drive.policies import load_policy
-    from envwire.server.cli._drive.statistics import summary
 
     with reporting("eval"):
         make = partial(
             RemoteEnv, target, env_id, **shared.making(kwarg, wrapper, library, transport)
         )
-        results = _play(Plan(load_policy(policy), episodes, seed, max_steps), make, shards)
+        plan = Plan(load_policy(policy), episodes, seed, max_steps)
+        with episode_bar(Console(stderr=True)) as progress:
+            task = progress.add_task("episodes", total=episodes)
+            results = evaluate(plan, make, shards, partial(progress.advance, task))
         told = {"env_id": env_id, "policy": policy, "seed": seed, **summary(results, seed)}
         _write(told, as_json, plot)
-
-
-def _play(plan: Plan, make: Any, shards: int) -> list[Result]:
-    from rich.console import Console
-
-    from envwire.server.cli._drive.episodes import episode_bar
-    from envwire.server.cli._drive.evaluation import evaluate
-
-    with episode_bar(Console(stderr=True)) as progress:
-        task = progress.add_task("episodes", total=plan.episodes)
-        return evaluate(plan, make, shards, partial(progress.advance, task))
 
 
 def _write(told: dict[str, Any], as_json: Path | None, plot: Path | None) -> None:
@@ -113,7 +104,7 @@ def _show(told: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from envwire.server.cli._drive.statistics import histogram
+    from envwire.server.cli._drive.evaluation import histogram
     from envwire.server.cli._inspect.listing import print_whole
 
     console = Console()
