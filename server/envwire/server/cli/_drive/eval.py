@@ -105,7 +105,7 @@ def _show(told: dict[str, Any]) -> None:
     from rich.table import Table
 
     from envwire.server.cli._drive.evaluation import histogram
-    from envwire.server.cli._inspect.listing import print_whole
+    from envwire.server.cli._inspect.tables import print_whole
 
     console = Console()
     count = len(told["episodes"])

@@ -36,7 +36,7 @@ def status(
 
         typer.echo(MessageToJson(answer, preserving_proto_field_name=True))
     else:
-        from envwire.server.cli._inspect.listing import print_table
+        from envwire.server.cli._inspect.tables import print_table
 
         print_table(COLUMNS, map(cells, answer.servers), summary(answer))
 

@@ -84,7 +84,7 @@ def _picture(ask: _Ask) -> RenderableType:
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], summary: str) -> RenderableType:
-    from envwire.server.cli._inspect.listing import table_of
+    from envwire.server.cli._inspect.tables import table_of
 
     table = table_of(columns, rows[:_MAX_ROWS])
     table.caption, table.caption_justify = summary, "left"
