@@ -25,8 +25,7 @@ from envwire.server.cli._inspect.top import top
 from envwire.server.cli._inspect.watch import watch
 from envwire.server.cli._recordings.export import export
 from envwire.server.cli._recordings.replay import replay
-from envwire.server.cli._secure.certs import certs
-from envwire.server.cli._secure.token import token
+from envwire.server.cli._secure import certs, token
 from envwire.server.cli._serve.dashboard import dashboard
 from envwire.server.cli._serve.farm import farm, gateway
 from envwire.server.cli._serve.image import image

@@ -1,1 +1,0 @@
-"""Commands that create certificates and tokens."""
