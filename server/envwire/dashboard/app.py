@@ -64,7 +64,7 @@ class Dashboard:
         return Starlette(
             routes=routes,
             middleware=[Middleware(Guard, key=key)],
-            exception_handlers={CallError: _refused, ValueError: _malformed},
+            exception_handlers={CallError: _refused, ValueError: _refused},
             lifespan=self._watching,
         )
 
@@ -84,10 +84,8 @@ class Dashboard:
     async def _farm(self, _: Request) -> Response:
         async def lines() -> AsyncGenerator[bytes]:
             while True:
-                yield (
-                    json.dumps(farm_summary(self._watcher.fleet, self._watcher.waiting)).encode()
-                    + b"\n"
-                )
+                told = farm_summary(self._watcher.fleet, self._watcher.waiting)
+                yield json.dumps(told).encode() + b"\n"
                 await asyncio.sleep(_SECOND)
 
         return StreamingResponse(lines(), media_type="application/x-ndjson")
@@ -162,8 +160,4 @@ async def _body(request: Request) -> Mapping[str, Any]:
 
 
 async def _refused(_: Request, error: Exception) -> Response:
-    return JSONResponse({"error": str(error)}, getattr(error, "status", 502))
-
-
-async def _malformed(_: Request, error: Exception) -> Response:
-    return JSONResponse({"error": str(error)}, 400)
+    return JSONResponse({"error": str(error)}, getattr(error, "status", 400))

@@ -45,20 +45,12 @@ def _sequences(left: Any, right: Any) -> bool:
     return len(left) == len(right) and all(map(identical, left, right))
 
 
-def _sets(left: Any, right: Any) -> bool:
-    return _sequences(sorted(left, key=repr), sorted(right, key=repr))
-
-
-def _dicts(left: Any, right: Any) -> bool:
-    return _sequences(list(left.items()), list(right.items()))
-
-
 _COMPARE: dict[Any, Callable[[Any, Any], bool]] = {
     (np.ndarray, np.generic): _arrays,
     float: lambda left, right: struct.pack("d", left) == struct.pack("d", right),
     complex: lambda left, right: _sequences((left.real, left.imag), (right.real, right.imag)),
-    dict: _dicts,
+    dict: lambda left, right: _sequences(list(left.items()), list(right.items())),
     (list, tuple): _sequences,
-    set: _sets,
+    set: lambda left, right: _sequences(sorted(left, key=repr), sorted(right, key=repr)),
     io.StringIO: lambda left, right: left.getvalue() == right.getvalue(),
 }
