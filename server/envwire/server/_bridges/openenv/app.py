@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -97,9 +98,6 @@ class _Bridge:
 
 
 def _described(making: Callable[[], RemoteEnv]) -> dict[str, Any]:
-    env = making()
-    try:
+    with closing(making()) as env:
         spaces = {"action": env.action_space, "observation": env.observation_space}
-    finally:
-        env.close()
     return {**{name: object_schema(space) for name, space in spaces.items()}, "state": STATE}

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from envwire import envs
 from envwire.client import RemoteEnv
 from envwire.envs.error import NameNotFound
 
@@ -106,10 +105,8 @@ _NAMES = {"envwire.envs": "envwire", "gymnasium": "gymnasium"}
 def _library_of(env_id: str) -> Any:
     """Returns the first library, in a server's order, that registers an id; None if there is none."""
     for name in _NAMES:
-        try:
-            library = envs if name == envs.__name__ else import_module(name)
-        except ModuleNotFoundError:
-            continue
-        if env_id in library.registry:
-            return library
+        with suppress(ModuleNotFoundError):
+            library: Any = import_module(name)
+            if env_id in library.registry:
+                return library
     return None

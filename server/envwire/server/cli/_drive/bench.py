@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,12 +69,9 @@ def _measure(
     from envwire.server.cli._drive.measuring import TimedTransport, measure
 
     transport = TimedTransport(open_transport(name, target, None))
-    env = RemoteEnv(target, env_id, transport=transport)
-    try:
+    with closing(RemoteEnv(target, env_id, transport=transport)) as env:
         measure(env, transport, max(10, steps // 10), lambda: None)  # warms both sides up
         return measure(env, transport, steps, advance)
-    finally:
-        env.close()
 
 
 def _show(env_id: str, timings: dict[str, Timing | Exception]) -> None:

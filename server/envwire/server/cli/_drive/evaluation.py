@@ -99,15 +99,12 @@ def evaluate(
             yield index
 
     def play() -> list[Result]:
-        env = make()
-        try:
-            results: list[Result] = []
+        results: list[Result] = []
+        with contextlib.closing(make()) as env:
             for index in claimed():
                 results.append(_episode(plan, env, index))
                 advance()
-            return results
-        finally:
-            env.close()
+        return results
 
     with ThreadPoolExecutor(shards, "evaluation") as pool:
         playing = [pool.submit(play) for _ in range(min(shards, plan.episodes))]

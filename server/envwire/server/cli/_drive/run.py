@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -75,11 +76,9 @@ def run(
                 USAGE,
             )
         mode = _MODES[render] if render else None
-        env = RemoteEnv(None if here else target, env_id, render_mode=mode, **options)
-        try:
+        address = None if here else target
+        with closing(RemoteEnv(address, env_id, render_mode=mode, **options)) as env:
             recorder = FrameRecorder(render, output) if render else None
             run_episodes(
                 env, load_policy(policy), episodes, seed, max_steps, recorder, bar=not here
             )
-        finally:
-            env.close()

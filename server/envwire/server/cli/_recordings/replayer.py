@@ -34,12 +34,9 @@ class Replayer:
     def __init__(self, transport: Transport, make: pb.MakeRequest) -> None:
         self._transport = transport
         self._sequence = 0
-        answer = checked(call(transport, pb.InteractRequest(make=make), _MAKE_SECONDS))
-        self.made = answer.make
-        self._header = pb.SessionHeader(
-            session_id=answer.make.session_id, secret=answer.make.secret
-        )
-        self._seconds = answer.make.step_timeout.ToSeconds() + 10.0
+        made = checked(call(transport, pb.InteractRequest(make=make), _MAKE_SECONDS)).make
+        self._header = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
+        self._seconds = made.step_timeout.ToSeconds() + 10.0
 
     def ask(self, request: pb.InteractRequest) -> pb.InteractResponse:
         """Sends a request under this session's next number and returns the response.
@@ -106,12 +103,8 @@ def replaying(transport: Transport, make: pb.MakeRequest) -> Generator[Replayer]
     Raises:
         RemoteError: The environment cannot be made.
     """
-    with contextlib.closing(transport):
-        replayer = Replayer(transport, make)
-        try:
-            yield replayer
-        finally:
-            replayer.close()
+    with contextlib.closing(transport), contextlib.closing(Replayer(transport, make)) as replayer:
+        yield replayer
 
 
 def requests(recording: RecordedSession) -> Iterator[tuple[pb.InteractRequest, Exchange]]:
