@@ -15,6 +15,8 @@ from envwire.farm.v1 import farm_pb2_grpc
 from envwire.observe.v1 import observe_pb2_grpc
 
 _SECONDS = 5.0
+#: Longest wait for the calls on a channel that is closed: a little longer than a call may take.
+_CLOSE_SECONDS = 6.0
 _STUBS: dict[str, Any] = {
     "admin": admin_pb2_grpc.AdminServiceStub,
     "farm": farm_pb2_grpc.FarmServiceStub,
@@ -114,7 +116,7 @@ class Channels:
         """Closes the channel to a server that is no longer watched."""
         channel = self._channels.pop(target, None)
         if channel is not None:
-            await channel.close()
+            await channel.close(_CLOSE_SECONDS)
 
     async def close(self) -> None:
         """Closes all channels."""

@@ -9,7 +9,7 @@ from typing import Final
 from envwire.admin.v1 import admin_pb2
 from envwire.codec.state_names import state_name
 from envwire.dashboard.channels import CallError, Channels
-from envwire.dashboard.model import Fleet
+from envwire.dashboard.model import Fleet, Server
 from envwire.farm.v1 import farm_pb2
 from envwire.observe.v1 import observe_pb2
 
@@ -88,18 +88,30 @@ class Watcher:
 
     async def _watch_forever(self, address: str) -> None:
         server = self.fleet.server(address)
-        while True:
-            try:
-                server.admin = await self._is_admin(address)
-                request = observe_pb2.WatchRequest()
-                parts = self._channels.listen(address, "observe", "Watch", request)
-                async with contextlib.aclosing(parts):
-                    async for part in parts:
-                        server.take(part)
-                server.error = "it told no more"
-            except CallError as error:
-                server.error = str(error)
-            await asyncio.sleep(_AGAIN_SECONDS)
+        try:
+            while True:
+                try:
+                    await self._watch(server)
+                    server.error = "it told no more"
+                except CallError as error:
+                    server.error = str(error)
+                await asyncio.sleep(_AGAIN_SECONDS)
+        finally:  # the server has left its farm, or the page is no longer served
+            if address not in self._targets:
+                await self._channels.forget(address)
+
+    async def _watch(self, server: Server) -> None:
+        """Watches a server until it ends the stream.
+
+        Raises:
+            CallError: The server refused a call or does not answer.
+        """
+        server.admin = await self._is_admin(server.address)
+        request = observe_pb2.WatchRequest()
+        parts = self._channels.listen(server.address, "observe", "Watch", request)
+        async with contextlib.aclosing(parts):
+            async for part in parts:
+                server.take(part)
 
     async def _is_admin(self, address: str) -> bool:
         """Whether the page may end sessions there: EndSession without an id answers NOT_FOUND only to an admin."""

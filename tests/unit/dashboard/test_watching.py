@@ -1,8 +1,9 @@
-"""Several gateways are watched at once."""
+"""Several gateways are watched at once, and servers for as long as a gateway lists them."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from envwire.client import Credentials
 from envwire.dashboard.channels import Channels
@@ -31,3 +32,35 @@ def test_the_makes_that_wait_at_all_gateways_are_summed_and_all_servers_watched(
         await asyncio.gather(running, return_exceptions=True)
 
     asyncio.run(asyncio.wait_for(watched(), 60.0))
+
+
+class SilentChannels(Channels):
+    """Channels to servers that never answer; they note which ones are closed."""
+
+    def __init__(self) -> None:
+        super().__init__(Credentials(token=None))
+        self.asked = asyncio.Event()
+        self.closed: list[str] = []
+
+    async def ask(self, target: str, *_: Any) -> Any:
+        del target
+        self.asked.set()
+        await asyncio.Event().wait()
+
+    async def forget(self, target: str) -> None:
+        self.closed.append(target)
+
+
+def test_the_channel_to_a_server_that_left_its_farm_is_closed() -> None:
+    async def watched() -> None:
+        channels = SilentChannels()
+        watcher = Watcher([], channels)
+        watcher.take_farm("one:1", farm(0, "a:1"))
+        await channels.asked.wait()
+        assert channels.closed == []
+        watcher.take_farm("one:1", farm(0))
+        while not channels.closed:
+            await asyncio.sleep(0)
+        assert channels.closed == ["a:1"]
+
+    asyncio.run(asyncio.wait_for(watched(), 10.0))
