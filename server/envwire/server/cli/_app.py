@@ -17,8 +17,7 @@ from envwire.server.cli._author.info import info
 from envwire.server.cli._drive.bench import bench
 from envwire.server.cli._drive.eval import evaluate_policy
 from envwire.server.cli._drive.run import run
-from envwire.server.cli._inspect.doctor import doctor
-from envwire.server.cli._inspect.health import health
+from envwire.server.cli._inspect.health import doctor, health
 from envwire.server.cli._inspect.list import list_environments
 from envwire.server.cli._inspect.sessions import drain, sessions
 from envwire.server.cli._inspect.top import top

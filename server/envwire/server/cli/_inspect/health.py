@@ -1,8 +1,9 @@
-"""`envwire health`: checks whether a server is up and accepts sessions."""
+"""`envwire health` and `envwire doctor`: whether a server is up, and what keeps a client from it or from being fast."""
 
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +13,8 @@ from envwire.server.cli._parameters import Target
 
 if TYPE_CHECKING:
     import grpc
+
+_MARKS = {True: ("ok", "green"), False: ("failed", "red"), None: ("note", "yellow")}
 
 
 def _open_channel(target: str) -> grpc.Channel:
@@ -50,4 +53,34 @@ def health(
         stop("health", error)
     typer.echo(health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status))
     if answer.status != health_pb2.HealthCheckResponse.SERVING:
+        raise typer.Exit(1)
+
+
+def doctor(
+    target: Target,
+    env_id: Annotated[
+        str, typer.Option("--env-id", help="Environment to step; by default one that it hosts.")
+    ] = "",
+) -> None:
+    """Diagnose the connection to the server at TARGET: address, TLS, token, versions, direct channel.
+
+    Makes an environment there and steps it. Exits 1 if a client cannot use the server; each finding says what to do.
+
+    Example: envwire doctor localhost:50051
+    """
+    from envwire.client import Credentials
+    from envwire.client.errors import RemoteError
+    from envwire.server.cli._inspect.diagnosis import CheckedServer, diagnose
+
+    well = True
+    try:
+        credentials = Credentials()
+    except (RemoteError, OSError, ValueError) as error:
+        stop("doctor", error)
+    with closing(CheckedServer(target, env_id, credentials)) as server:
+        for name, passed, text in diagnose(server):
+            mark, colour = _MARKS[passed]
+            typer.echo(f"{name:<15} {typer.style(f'{mark:<7}', fg=colour)} {text}")
+            well = well and passed is not False
+    if not well:
         raise typer.Exit(1)
