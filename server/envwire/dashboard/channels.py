@@ -9,7 +9,7 @@ import grpc
 import grpc.aio
 
 from envwire.admin.v1 import admin_pb2_grpc
-from envwire.client import Credentials, InvalidRequestError
+from envwire.client import Credentials, RemoteError
 from envwire.client._transports.grpc.grpc_connection import open_loop_channel
 from envwire.farm.v1 import farm_pb2_grpc
 from envwire.observe.v1 import observe_pb2_grpc
@@ -66,22 +66,21 @@ class Channels:
         self._channels: dict[str, grpc.aio.Channel] = {}
 
     def _method(self, target: str, service: Service, method: str) -> Any:
-        channel = self._channels.get(target)
-        if channel is None:
-            self._check(target)
-            channel = self._channels[target] = open_loop_channel(target, self._credentials)
-        return getattr(_STUBS[service](channel), method)
-
-    def _check(self, target: str) -> None:
-        """Refuses to send the token over an unprotected connection; the server may have been named by a gateway.
+        """Returns a method of a service on a server.
 
         Raises:
-            CallError: The token could be read on its way to the server.
+            CallError: The certificates cannot be used, or the token could be read on its way to the server, which may
+                have been named by a gateway.
         """
-        try:
-            self._credentials.check_target(target)
-        except InvalidRequestError as error:
-            raise CallError(str(error), _HTTP[grpc.StatusCode.PERMISSION_DENIED]) from None
+        channel = self._channels.get(target)
+        if channel is None:
+            try:
+                self._credentials.check_target(target)
+                channel = open_loop_channel(target, self._credentials)
+            except RemoteError as error:
+                raise CallError(str(error), _HTTP[grpc.StatusCode.PERMISSION_DENIED]) from None
+            self._channels[target] = channel
+        return getattr(_STUBS[service](channel), method)
 
     async def ask(self, target: str, service: Service, method: str, request: Any) -> Any:
         """Returns a server's answer to a request.

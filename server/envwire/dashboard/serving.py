@@ -66,9 +66,10 @@ def run(
 
     Raises:
         ValueError: The token would be sent over an unprotected connection.
-        OSError: The address is in use or does not belong to this machine.
+        OSError: The address is in use or does not belong to this machine, or a certificate cannot be used.
     """
     credentials = Credentials()
+    credentials.ssl_context()  # reports what is wrong with the certificates
     for target in targets:
         credentials.check_target(target)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

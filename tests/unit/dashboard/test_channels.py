@@ -43,3 +43,11 @@ def test_the_token_goes_nowhere_in_the_clear() -> None:
     error = refused("192.0.2.1:50051", "envwire_secret")
     assert error.status == 403
     assert "envwire_secret" not in str(error)
+
+
+def test_certificates_that_cannot_be_read_fail_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may be missing for a moment while they are replaced, which must not end the watching."""
+    monkeypatch.setenv("ENVWIRE_CA", "/no/such.pem")
+    error = refused("127.0.0.1:1", None)
+    assert error.status == 403
+    assert "cannot read ca" in str(error)

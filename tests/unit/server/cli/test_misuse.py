@@ -73,6 +73,21 @@ def test_one_line_says_what_to_do(arguments: list[str], says: str, status: int) 
     assert not _PYTHON.search(line)
 
 
+@pytest.mark.parametrize("variable", ["ENVWIRE_CERT", "ENVWIRE_CA"])
+@pytest.mark.parametrize(
+    "command", ["health", "sessions", "drain", "top", "farm status", "dashboard"]
+)
+def test_credentials_that_cannot_be_used_end_a_command(
+    command: str, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "/no/such.pem")
+    done = call(*command.split(), NOBODY)
+    assert done.exit_code != 0
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"envwire {command}: ")
+    assert "a certificate and its key go together" in line or "cannot read ca" in line
+
+
 def test_a_wrong_setting_is_wrong_usage_whatever_gave_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-from envwire.server.cli._failures import stop
+from envwire.server.cli._failures import reporting, stop
 
 _SECONDS = 5.0
 
@@ -17,7 +17,7 @@ def asking(
 ) -> Generator[Callable[[str, Any], Any]]:
     """Opens a connection and yields a function that calls a method and returns its answer.
 
-    If a call fails, it prints why and exits with status 1.
+    If the credentials cannot be used or a call fails, it prints why and exits with status 1.
 
     Args:
         command: The command's name.
@@ -30,9 +30,11 @@ def asking(
     from envwire.client import Credentials
     from envwire.client._transports.grpc.grpc_connection import open_channel
 
-    credentials = Credentials()
+    with reporting(command):
+        credentials = Credentials()
+        opened = open_channel(target, credentials)
     try:
-        with open_channel(target, credentials) as channel:
+        with opened as channel:
             service = stub(channel)
             yield lambda method, request: getattr(service, method)(
                 request, metadata=credentials.metadata, timeout=seconds

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from envwire.server.cli._failures import stop
+from envwire.server.cli._failures import reporting, stop
 from envwire.server.cli._parameters import Target
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def health(
 
         details = (error.details() if isinstance(error, grpc.Call) else None) or str(error)
         stop("health", f"{unanswered(target, details)}; `envwire doctor {target}` finds out why")
-    except OSError as error:
+    except (OSError, ValueError) as error:  # the credentials cannot be used
         stop("health", error)
     typer.echo(health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status))
     if answer.status != health_pb2.HealthCheckResponse.SERVING:
@@ -69,14 +69,11 @@ def doctor(
     Example: envwire doctor localhost:50051
     """
     from envwire.client import Credentials
-    from envwire.client.errors import RemoteError
     from envwire.server.cli._inspect.diagnosis import CheckedServer, diagnose
 
     well = True
-    try:
+    with reporting("doctor"):
         credentials = Credentials()
-    except (RemoteError, OSError, ValueError) as error:
-        stop("doctor", error)
     with closing(CheckedServer(target, env_id, credentials)) as server:
         for name, passed, text in diagnose(server):
             mark, colour = _MARKS[passed]
