@@ -159,7 +159,5 @@ def preload(catalogue: Catalogue) -> None:
     for listing in catalogue.listings.values():
         entry_point = listing.spec.entry_point
         if isinstance(entry_point, str):
-            try:
+            with contextlib.suppress(Exception):  # a third-party module may raise anything
                 importlib.import_module(entry_point.partition(":")[0])
-            except Exception:  # noqa: S112 - whatever a third-party module raises at import
-                continue

@@ -69,16 +69,6 @@ class HostedEnv:
         except CodecError as error:
             raise FaultError(Reason.INVALID_VALUE, str(error)) from error
 
-    def read_action(self, request: environment_pb2.StepRequest) -> Any:
-        """Returns the action of a step; restores the generator state that came with it.
-
-        Raises:
-            FaultError: The action or the generator state is invalid.
-        """
-        action = self.read(request.action)
-        self.restore_generator(request)
-        return action
-
     def restore_generator(
         self, request: environment_pb2.ResetRequest | environment_pb2.StepRequest
     ) -> None:

@@ -209,7 +209,9 @@ class Session:
     ) -> Packet:
         if body.actions:
             return self._chunk(body, max_chunk_bytes)
-        return self._step(self.hosted.read_action(body), body.mirror_np_random, attachments)
+        action = self.hosted.read(body.action)
+        self.hosted.restore_generator(body)
+        return self._step(action, body.mirror_np_random, attachments)
 
     def _step(self, action: Any, mirror: bool, attachments: Attachments | None) -> Packet:
         result = self._take(action)

@@ -135,7 +135,11 @@ class Snapshots:
         native = self._offered()
         snapshot = self._kept.get(number)
         if snapshot is None:
-            raise _forgotten(number)
+            raise FaultError(
+                Reason.INVALID_VALUE,
+                f"state {number} is not kept here: a session keeps its last {MAX_STATES} states, as long as they take "
+                f"no more than {MAX_BYTES >> 20} MiB. Restore it sooner, or save it again",
+            )
         try:
             native.restore(snapshot.native)
             for layer, held in zip(native.wrappers, snapshot.wrappers, strict=True):
@@ -160,14 +164,6 @@ class Snapshots:
                 'on_lost="replay" the client can return to earlier states by itself',
             )
         return self.native
-
-
-def _forgotten(number: int) -> FaultError:
-    return FaultError(
-        Reason.INVALID_VALUE,
-        f"state {number} is not kept here: a session keeps its last {MAX_STATES} states, as long as they take no more "
-        f"than {MAX_BYTES >> 20} MiB. Restore it sooner, or save it again",
-    )
 
 
 def _shared(layer: Any, native: Native) -> dict[int, Any]:

@@ -23,6 +23,7 @@ _SECONDS = 5.0
 _CALLS = 20
 _STEPS = 200
 _USUAL = "CartPole-v1"
+_ASK_INFO = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest())
 
 
 class DoctorWarning(Exception):  # noqa: N818 - not an error: the check passed
@@ -91,9 +92,7 @@ def _reachable(server: CheckedServer) -> str:
 def _security(server: CheckedServer) -> str:
     tls = "TLS" if server.credentials.secure else "in the clear"
     token = "with a token" if server.credentials.metadata else "without a token"
-    server.info = server.ask(
-        pb.InteractRequest(get_server_info=pb.GetServerInfoRequest())
-    ).get_server_info
+    server.info = server.ask(_ASK_INFO).get_server_info
     return f"{tls}, {token}"
 
 
@@ -137,9 +136,8 @@ def _direct(server: CheckedServer) -> str:
         assert isinstance(transport, DirectTransport)  # noqa: S101 - requested by name
         if transport.address:
             kind = "Unix socket" if transport.address.startswith("unix") else "TCP"
-            return (
-                f"in use: {kind}, {transport.address.rstrip('-')}"  # its name is padded with dashes
-            )
+            address = transport.address.rstrip("-")  # its name is padded with dashes
+            return f"in use: {kind}, {address}"
         raise DoctorWarning(
             f"not in use, so steps take the slower gRPC stream: {transport.why_not or 'refused'}. Give the server "
             "--direct-port N, and open that port in the firewall or publish it from the container"
@@ -147,16 +145,14 @@ def _direct(server: CheckedServer) -> str:
 
 
 def _latency(server: CheckedServer) -> str:
-    request = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest())
     times: list[float] = []
     for _ in range(_CALLS):
         begun = time.perf_counter()
-        server.ask(request)
+        server.ask(_ASK_INFO)
         times.append(time.perf_counter() - begun)
     unary = 1e6 * statistics.median(times)
-    with contextlib.closing(
-        RemoteEnv(server.target, server.env_id, credentials=server.credentials)
-    ) as env:
+    env = RemoteEnv(server.target, server.env_id, credentials=server.credentials)
+    with contextlib.closing(env):
         step = median_step(env, _STEPS)
     return (
         f"{unary:,.0f} us for a gRPC call, {step:,.0f} us for a step of {server.env_id} (medians)"
