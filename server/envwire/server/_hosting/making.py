@@ -78,9 +78,20 @@ def _keywords(message: values_pb2.ValueMap, path: str, family: Family) -> dict[s
 def describe(env: Any, family: Family) -> environment_pb2.MakeResponse:
     """Describes `env` for its proxy: spaces, metadata, render mode, reward range, specification.
 
+    An environment that cannot be described is closed, since no session will close it.
+
     Raises:
         FaultError: UNSUPPORTED when a space has no wire form.
     """
+    try:
+        return _description(env, family)
+    except Exception:
+        with contextlib.suppress(Exception):
+            env.close()
+        raise
+
+
+def _description(env: Any, family: Family) -> environment_pb2.MakeResponse:
     response = environment_pb2.MakeResponse(library=family.name, description=_described(env))
     _write_spaces(env, response, "observation_space", "action_space")
     encode_mapping(dict(env.metadata or {}), response.metadata, "metadata", opaque=True)
