@@ -92,7 +92,7 @@ class Watcher:
             while True:
                 try:
                     await self._watch(server)
-                    server.error = "it told no more"
+                    server.error = "it ended the stream of its status"
                 except CallError as error:
                     server.error = str(error)
                 await asyncio.sleep(_AGAIN_SECONDS)

@@ -100,7 +100,7 @@ def _text(value: Any) -> str:
 
 
 def _contains(space: Any, action: Any) -> bool:
-    """Returns whether an action is in a space. What that warns of is not said: the environment did not ask."""
+    """Returns whether an action is in a space; warnings of the check itself are suppressed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

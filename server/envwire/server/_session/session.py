@@ -138,7 +138,7 @@ class Session:
             return
         heard = len(self.warnings.given)
         ended = self._notes.settle()
-        del self.warnings.given[heard:]  # of adding up rewards; `catch_warnings` takes 8 us
+        del self.warnings.given[heard:]  # from adding rewards; `catch_warnings` would take 8 us
         if ended and self.counts is not None:
             self.counts.add_episodes(ended)
 

@@ -15,7 +15,7 @@ def main() -> None:
     """Runs the command line."""
     _open_closed()
     for stream in (sys.stdout, sys.stderr):
-        # In a locale without UTF-8, what it cannot show is a question mark, instead of the end of the command.
+        # In a locale without UTF-8, characters that it lacks become question marks instead of ending the command.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
     try:

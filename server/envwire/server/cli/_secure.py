@@ -95,7 +95,7 @@ def token(
 ) -> None:
     """Make a token for NAME, and print two lines: the token, only this once, and its line for `envwire serve --tokens`.
 
-    What each is for is told on standard error, so that the output can be copied or read by a script.
+    Explanations are printed on standard error, so that the output can be copied or read by a script.
 
     Example: envwire token alice
 

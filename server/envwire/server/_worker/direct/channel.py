@@ -77,7 +77,7 @@ class Channel:
         mailbox = self.mailbox
         try:
             if mailbox is not None and mailbox.arrived():
-                # Whatever part of a frame the socket has brought before.
+                # Even if part of a frame has come on the socket: the client puts whole frames in the mailbox.
                 if request := self._whole(mailbox.take()):
                     return [request]
                 raise ChannelError("a frame that changed while it was taken out of the mailbox")

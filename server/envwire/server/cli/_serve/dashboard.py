@@ -26,8 +26,8 @@ def dashboard(
         bool,
         typer.Option(
             "--insecure",
-            help="Bind an address other than loopback. The page speaks HTTP without TLS: whoever reads its key on the "
-            "way can do what your token can.",
+            help="Bind an address other than loopback. The page speaks HTTP without TLS: anyone who reads its key on "
+            "the way can do what your token can.",
         ),
     ] = False,
 ) -> None:
