@@ -70,7 +70,10 @@ class Watcher:
             await asyncio.sleep(_AGAIN_SECONDS)
 
     def take_farm(self, gateway: str, farm: farm_pb2.ListServersResponse) -> None:
-        """Watches the servers that a gateway lists, and stops watching those that no gateway lists any more."""
+        """Watches the servers that a gateway lists, and stops watching those that no gateway lists any more.
+
+        A server that is a target itself is watched as one, and stays.
+        """
         self._farms[gateway] = farm
         listed = {
             server.address: server
@@ -80,11 +83,14 @@ class Watcher:
         for address, status in listed.items():
             state = farm_pb2.ServerStatus.State.Name(status.state)
             self.fleet.server(address).farm_state = state_name(state)
-            if address not in self._tasks:
+            if address not in self._tasks and address not in self._targets:
                 self._tasks[address] = asyncio.ensure_future(self._watch_forever(address))
-        for address in set(self._tasks) - set(listed):
-            self._tasks.pop(address).cancel()
-            self.fleet.servers.pop(address, None)
+        for address in self.fleet.servers.keys() - listed.keys():
+            if task := self._tasks.pop(address, None):
+                task.cancel()
+                del self.fleet.servers[address]
+            else:  # a target
+                self.fleet.servers[address].farm_state = ""
 
     async def _watch_forever(self, address: str) -> None:
         server = self.fleet.server(address)
@@ -97,8 +103,7 @@ class Watcher:
                     server.error = str(error)
                 await asyncio.sleep(_AGAIN_SECONDS)
         finally:  # the server has left its farm, or the page is no longer served
-            if address not in self._targets:
-                await self._channels.forget(address)
+            await self._channels.forget(address)
 
     async def _watch(self, server: Server) -> None:
         """Watches a server until it ends the stream.

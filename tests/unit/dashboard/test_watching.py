@@ -64,3 +64,19 @@ def test_the_channel_to_a_server_that_left_its_farm_is_closed() -> None:
         assert channels.closed == ["a:1"]
 
     asyncio.run(asyncio.wait_for(watched(), 10.0))
+
+
+def test_a_server_that_was_named_is_watched_once_and_stays_when_it_leaves_its_farm() -> None:
+    async def watched() -> None:
+        channels = SilentChannels()
+        watcher = Watcher(["one:1", "a:1"], channels)
+        dead = farm(0, "a:1")
+        dead.servers[0].state = farm_pb2.ServerStatus.STATE_DEAD
+        watcher.take_farm("one:1", dead)
+        assert watcher.fleet.servers["a:1"].state == "dead"
+        await asyncio.sleep(0)
+        assert not channels.asked.is_set(), "it is watched as a target, which nobody follows here"
+        watcher.take_farm("one:1", farm(0))
+        assert watcher.fleet.servers["a:1"].state == "unreachable"
+
+    asyncio.run(asyncio.wait_for(watched(), 10.0))
