@@ -40,6 +40,27 @@ def test_a_policy_of_ones_own_plays(server: Server) -> None:
     assert 8 <= results["length"]["min"] <= results["length"]["max"] <= 10
 
 
+def test_results_that_are_printed_alone_are_plotted_too(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "matplotlib").mkdir()
+    (tmp_path / "matplotlib" / "figure.py").write_text(
+        "from unittest.mock import MagicMock\n"
+        "class Figure(MagicMock):\n"
+        "    def savefig(self, path, **_):\n"
+        "        path.write_bytes(b'plotted')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    plot = tmp_path / "returns.png"
+    told = envwire(
+        server.target, "CartPole-v1", "--episodes", 2, "--json", "-", "--plot", str(plot)
+    )
+    assert told.exit_code == 0, told.output
+    assert len(json.loads(told.stdout)["episodes"]) == 2
+    assert told.stderr == f"wrote {plot}\n"
+    assert plot.read_bytes() == b"plotted"
+
+
 def test_long_episodes_are_cut(server: Server) -> None:
     told = envwire(server.target, "Pendulum-v1", "--episodes", 2, "--max-steps", 7, "--json", "-")
     results = json.loads(told.output)

@@ -87,16 +87,17 @@ def evaluate_policy(
 
 def _write(told: dict[str, Any], as_json: Path | None, plot: Path | None) -> None:
     text = json.dumps(told, indent=1)
-    if str(as_json) == "-":
+    alone = str(as_json) == "-"
+    if alone:
         typer.echo(text)
-        return
-    _show(told)
-    if as_json is not None:
+    else:
+        _show(told)
+    if as_json is not None and not alone:
         as_json.write_text(text + "\n", encoding="utf-8")
         typer.echo(f"wrote {as_json}")
     if plot is not None:
         _plot(told, plot)
-        typer.echo(f"wrote {plot}")
+        typer.echo(f"wrote {plot}", err=alone)
 
 
 def _show(told: dict[str, Any]) -> None:
