@@ -84,7 +84,7 @@ def run_episodes(
             look = partial(recorder.take, env) if recorder and number == 0 else None
             results.append(play_episode(env, policy, seed + number, max_steps, look)[:2])
     if recorder is not None:
-        recorder.show(console, env.metadata.get("render_fps", 30))
+        recorder.show(console, env.metadata.get("render_fps") or 30)
     _print(console, results)
 
 
