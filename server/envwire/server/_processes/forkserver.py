@@ -15,6 +15,7 @@ from envwire.server._ipc.frames import PACKET_BYTES
 from envwire.server._ipc.orphans import inherited
 from envwire.server._processes.adopted import Adopted
 from envwire.server._processes.forkserver_start import (
+    START_SECONDS,
     ForkError,
     ForkserverLostError,
     ForkserverProcess,
@@ -29,6 +30,8 @@ _log = logging.getLogger("envwire.server")
 
 #: Longest time for a fork, in seconds. It takes milliseconds; a fork server that takes longer is killed.
 _FORK_SECONDS = 10.0
+#: How many times as long as the last start the next one may take, and the time of a fork besides.
+_SLOWER = 10.0
 
 
 class ForkserverLink:
@@ -57,6 +60,7 @@ class ForkserverLink:
         self._process: ForkserverProcess | None = None
         self._starting: asyncio.Task[None] | None = None
         self._burial: asyncio.Task[None] | None = None
+        self._start_seconds = START_SECONDS
 
     async def start(self) -> Loaded:
         """Starts the process and waits until it has imported everything.
@@ -67,7 +71,11 @@ class ForkserverLink:
         if self._lifeline is None:
             await asyncio.to_thread(self.interpreter.check)
             self._lifeline = os.pipe2(os.O_CLOEXEC)
-        return await self._launch()
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        loaded = await self._launch(self._start_seconds)
+        self._start_seconds = min(START_SECONDS, _FORK_SECONDS + _SLOWER * (clock() - began))
+        return loaded
 
     async def reload(self) -> Loaded:
         """Replaces the fork server by one that imports the modules anew; existing sessions live on.
@@ -81,11 +89,11 @@ class ForkserverLink:
                 await self._burial
             return loaded
 
-    async def _launch(self) -> Loaded:
+    async def _launch(self, seconds: float = START_SECONDS) -> Loaded:
         """Starts a process in place of the present one, if there is one."""
         process = ForkserverProcess(*self.interpreter.command(), self.lifeline)
         try:
-            loaded = await process.load(self._config)
+            loaded = await process.load(self._config, seconds)
         except BaseException:
             self._burial = asyncio.ensure_future(process.end())
             raise

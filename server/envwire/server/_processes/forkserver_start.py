@@ -17,7 +17,7 @@ from envwire.v1 import environment_pb2 as pb
 
 PROGRAM = "envwire.server._worker.forkserver_main"
 #: Seconds for importing and listing the environments.
-_START_SECONDS = 300.0
+START_SECONDS = 300.0
 #: Seconds for the process to exit.
 _LEAVE_SECONDS = 10.0
 
@@ -117,13 +117,14 @@ class ForkserverProcess:
         self.control.setblocking(False)
         spared.add(self._process.pid)
 
-    async def load(self, config: ServerConfig) -> Loaded:
+    async def load(self, config: ServerConfig, seconds: float) -> Loaded:
         """Sends the process its settings, and waits until it has imported everything.
 
         Raises:
-            ForkserverError: An id is unknown, a module cannot be imported, or the import takes longer than 5 minutes.
+            ForkserverLostError: The process died, or was killed because it took longer than `seconds`.
+            ForkserverError: An id is unknown, or a module cannot be imported.
         """
-        overdue = asyncio.get_running_loop().call_later(_START_SECONDS, self.kill)
+        overdue = asyncio.get_running_loop().call_later(seconds, self.kill)
         try:
             return await asyncio.to_thread(_introduce, self._process, config)
         except asyncio.CancelledError:
@@ -152,7 +153,9 @@ def _introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> Loaded
         answer = process.stdout.read()
     head, _, listing = answer.partition(b"\n")
     if not head:
-        raise ForkserverError("the process that loads the environments ended; its output says why")
+        raise ForkserverLostError(
+            "the process that loads the environments ended; its output says why"
+        )
     header = json.loads(head)
     if "error" in header:
         raise ForkserverError(header["error"])

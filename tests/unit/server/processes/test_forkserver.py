@@ -13,7 +13,12 @@ from envwire.server._ipc.orphans import children
 from envwire.server._processes import forkserver as module
 from envwire.server._processes.adopted import Adopted
 from envwire.server._processes.forkserver import ForkserverLink
-from envwire.server._processes.forkserver_start import ForkserverLostError
+from envwire.server._processes.forkserver_start import (
+    START_SECONDS,
+    ForkserverLostError,
+    ForkserverProcess,
+    Loaded,
+)
 from envwire.server._processes.placement import Placement
 from envwire.server._processes.process import Fork, Process
 from envwire.server.config import ServerConfig
@@ -99,6 +104,30 @@ def test_a_stopped_forkserver_is_noticed_though_nobody_waits_for_so_long(
         making.cancel()
         while alive(pid):
             await asyncio.sleep(0.01)
+
+    with_forkserver(use)
+
+
+def test_a_forkserver_that_is_stopped_while_it_starts_is_killed_and_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    load, stopped = ForkserverProcess.load, list[ForkserverProcess]()
+
+    async def stop(process: ForkserverProcess, config: ServerConfig, seconds: float) -> Loaded:
+        if stopped:
+            return await load(process, config, seconds)
+        assert seconds < START_SECONDS  # Makes wait for it
+        stopped.append(process)
+        os.kill(process._process.pid, signal.SIGSTOP)
+        return await load(process, config, 0.1)
+
+    async def use(_: ForkserverLink, placement: Recorded, pid: int) -> None:
+        monkeypatch.setattr(ForkserverProcess, "load", stop)
+        os.kill(pid, signal.SIGKILL)
+        while alive(pid):
+            await asyncio.sleep(0.01)
+        assert another(await placement.find("alice"), pid)
+        assert stopped
 
     with_forkserver(use)
 
