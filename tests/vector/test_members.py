@@ -45,6 +45,7 @@ QUESTIONS: list[Callable[[Any], Any]] = [
     lambda env: env.get_attr("render"),
     lambda env: env.render(),
     lambda env: env.np_random_seed,
+    lambda env: tuple(each.bit_generator.state for each in env.get_attr("np_random")),
     lambda env: tuple(generator.random() for generator in env.np_random),
     lambda env: env.set_attr("level", 9) or env.get_attr("level"),
 ]
@@ -83,6 +84,7 @@ def test_a_native_vector_environment_has_its_attributes_once(vector_server: Serv
     env.set_attr("gravity", 5.0)
     assert env.get_attr("gravity") == 5.0
     assert env.np_random.random() == local.np_random.random()
+    assert env.get_attr("np_random").random() == env.np_random.random()
     assert env.np_random_seed == 3
     env.close()
     with pytest.raises(InvalidRequestError, match="SAME_STEP"):

@@ -45,6 +45,10 @@ class GetAttribute(_Read):
         self, answer: pb.GetAttributeResponse, area: Area | None, family: Family
     ) -> tuple[Any, bool]:
         """Reads the value."""
+        if answer.member_random:  # only copies of generators travel
+            return tuple(_generators(answer)), False
+        if answer.HasField("random"):
+            return _generators(answer)[0], False
         method = answer.WhichOneof("result") == "callable"
         return (None if method else decode_value(answer.value, family, area=area)), method
 
@@ -75,8 +79,12 @@ class GetGenerators(_Read):
 
     def read(self, answer: pb.GetAttributeResponse, _: Area | None, __: Family) -> list[Any]:
         """Reads the generators."""
-        mirrors = answer.member_random or [answer.random]
-        return [decode_random_state(mirror.np_random) for mirror in mirrors]
+        return _generators(answer)
+
+
+def _generators(answer: pb.GetAttributeResponse) -> list[Any]:
+    mirrors = answer.member_random or [answer.random]
+    return [decode_random_state(mirror.np_random) for mirror in mirrors]
 
 
 @dataclass(frozen=True, slots=True)
