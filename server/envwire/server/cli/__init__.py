@@ -31,8 +31,10 @@ def main() -> None:
 def _open_closed() -> None:
     """Opens what `>&-` closed to nowhere: the number of standard output would be given to a connection."""
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
+        os.set_inheritable(number, True)
     os.close(number)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115 - for as long as the program runs
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
 
 
 def _run() -> None:

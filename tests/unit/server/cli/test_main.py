@@ -53,3 +53,19 @@ def test_a_closed_output_leaves_its_number_to_no_connection() -> None:
         command.main()
     """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_what_prints_to_a_closed_output_is_no_traceback() -> None:
+    """Python has no `sys.stdout` then, and children would get its number for a file of theirs."""
+    program = """if True:
+        import os, subprocess, sys
+        import envwire.server.cli as command
+        def run():
+            sys.stdout.isatty(), sys.stderr.isatty()
+            print("nowhere", file=sys.stderr)
+            subprocess.run([sys.executable, "-c", "import os; os.fstat(1), os.fstat(2)"], check=True)
+        command._run = run
+        command.main()
+    """
+    closed = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh", sys.executable, "-c", program]
+    subprocess.run(closed, check=True)
