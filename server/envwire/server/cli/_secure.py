@@ -16,6 +16,8 @@ from envwire.server.cli._parameters import checked
 
 #: A name of labels, as `*.example.org` and `gpu_1` are too.
 _NAME = re.compile(r"(\*\.)?([A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)(\.[A-Za-z0-9_-]+)*\.?")
+#: Characters of a common name (RFC 5280, appendix A.1).
+_LONGEST_NAME = 64
 _ADVICE = """
 For the server:
   envwire serve ... --tls-cert {directory}/server.pem --tls-key {directory}/server-key.pem \\
@@ -35,6 +37,11 @@ def _check_hosts(hosts: list[str]) -> None:
             ipaddress.ip_address(host)  # HOST:PORT is none
 
 
+def _check_client(name: str) -> None:
+    if not 1 <= len(name) <= _LONGEST_NAME:
+        raise ValueError(f"--client {name!r} is not a name of 1 to {_LONGEST_NAME} characters")
+
+
 def certs(
     directory: Annotated[Path, typer.Argument(help="Where to write them.", metavar="DIR")],
     host: Annotated[
@@ -44,7 +51,9 @@ def certs(
             callback=checked(_check_hosts),
         ),
     ] = None,
-    client: Annotated[str, typer.Option(help="Name of the client.")] = "agent",
+    client: Annotated[
+        str, typer.Option(help="Name of the client.", callback=checked(_check_client))
+    ] = "agent",
 ) -> None:
     """Make a development CA, and a server's and a client's certificate that it issued, in DIR. Keys have mode 0600.
 
