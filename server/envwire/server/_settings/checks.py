@@ -100,9 +100,13 @@ def _are_pairs(value: Sequence[str]) -> bool:
     return all(item.partition("=")[0] and "=" in item for item in value)
 
 
+def _is_address(name: str) -> bool:
+    host, _, port = name.rpartition(":")
+    return bool(host) and port.isdigit()
+
+
 def _are_addresses(value: Sequence[str]) -> bool:
-    names = [name for names in value for name in names.split(",") if name]
-    return all(name.rpartition(":")[0] and name.rpartition(":")[2].isdigit() for name in names)
+    return all(_is_address(name) for names in value for name in names.split(",") if name)
 
 
 ANYTHING = Check(_is_a(object), "anything")
@@ -121,5 +125,6 @@ FILES = Check(
 )
 LOG_FORMAT = Check(FORMATS.__contains__, " or ".join(FORMATS))
 PAIRS = Check(_are_pairs, "NAME=VALUE each")
+ADDRESS = Check(lambda name: not name or _is_address(name), "HOST:PORT")
 ADDRESSES = Check(_are_addresses, "HOST:PORT each")
 WARM = Check(are_items, "ID=NUMBER or ID{JSON of keyword arguments}=NUMBER each")

@@ -43,6 +43,7 @@ USAGE = [
     (["certs", "x", "--host", "host:50051"], "'host:50051'"),
     (["serve", "CartPole-v1", "--port", "99999"], "a port up to 65535"),
     (["serve", "CartPole-v1", "--join", "localhost"], "HOST:PORT each"),
+    (["serve", "CartPole-v1", "--advertise", "localhost"], "it must be HOST:PORT"),
     (["certs", "x", "--client", ""], "--client '' is not a name of 1 to 64 characters"),
     (["certs", "x", "--client", "x" * 65], "is not a name of 1 to 64 characters"),
     (["farm", "up"], "name at least one"),

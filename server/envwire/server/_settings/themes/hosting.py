@@ -37,7 +37,9 @@ class HostingSettings:
     host: str = _setting("127.0.0.1", "Address to bind.")
     port: int = _setting(50051, "Port to bind; 0 for any free one.", checks.PORT)
     advertise: str = _setting(
-        "", "HOST:PORT at which clients continue after a Make, if this server answers there."
+        "",
+        "HOST:PORT at which clients continue after a Make, if this server answers there.",
+        checks.ADDRESS,
     )
     direct_port: int = _setting(
         0,
