@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from envwire.client.credentials import Credentials
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
 
 #: The recovery strategies, by name.
 ON_LOST = ("raise", "truncate", "replay")
+#: The options that are seconds. Longer ones than the second number overflow in gRPC and the system: they are as good as
+#: without an end.
+_SECONDS, _LONGEST_SECONDS = ("timeout", "connect_timeout", "lease"), 1e9
 
 
 @dataclass(frozen=True)
@@ -31,7 +35,7 @@ class ConnectionOptions:
         replay_limit: Most requests that "replay" records.
 
     Raises:
-        ValueError: `on_lost` is unknown.
+        ValueError: `on_lost` is unknown, or seconds are no number or negative.
     """
 
     transport: str | Transport | None = None
@@ -43,13 +47,23 @@ class ConnectionOptions:
     replay_limit: int = 100_000
 
     def __post_init__(self) -> None:
-        """Checks `on_lost`."""
+        """Checks `on_lost` and seconds."""
         if self.on_lost not in ON_LOST:
             raise ValueError(
                 f"unknown on_lost={self.on_lost!r}; choose one of {', '.join(ON_LOST)}"
             )
+        for name in _SECONDS:
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _bounded(name, value))
 
     @property
     def keywords(self) -> dict[str, Any]:
         """The options as keyword arguments of a proxy."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+def _bounded(name: str, value: Any) -> Any:
+    if not isinstance(value, Real) or not float(value) >= 0:
+        raise ValueError(f"{name}={value!r} is not a number of seconds, 0 or more")
+    return min(value, _LONGEST_SECONDS)
