@@ -11,6 +11,7 @@ import copy
 
 import numpy as np
 
+from envwire.client.errors import InvalidRequestError
 from envwire.codec import (
     Family,
     decode_random_state,
@@ -56,7 +57,16 @@ class MirroredRandom:
             self.absorb(mirror)
 
     def replace(self, generator: np.random.Generator) -> None:
-        """Replaces the generator; the state of the new one is sent with the next call."""
+        """Replaces the generator; the state of the new one is sent with the next call.
+
+        Raises:
+            InvalidRequestError: It is no generator of NumPy.
+        """
+        given: object = generator
+        if not isinstance(given, np.random.Generator):
+            raise InvalidRequestError(
+                f"np_random is a {type(given).__name__}; expected a numpy.random.Generator"
+            )
         self.active, self.generator, self.seed = True, generator, -1
         self._synchronised = None
 
