@@ -98,6 +98,13 @@ def test_a_doctor_tells_why_there_is_no_direct_channel() -> None:
     assert "--direct-port" in done.stdout
 
 
+def test_a_doctor_finds_that_an_id_is_not_served(target: str) -> None:
+    done = envwire("doctor", target, "--env-id", "CartPool-v1")
+    assert done.returncode == 1
+    assert "'CartPool-v1' is none of them" in done.stdout
+    assert "is used here" not in done.stdout
+
+
 def test_a_doctor_ends_with_what_is_wrong() -> None:
     done = envwire("doctor", "127.0.0.1:1")
     assert done.returncode == 1

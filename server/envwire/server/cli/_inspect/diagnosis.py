@@ -126,6 +126,10 @@ def _environments(server: CheckedServer) -> str:
     ids = [each.spec.id for each in server.ask(request).list_environments.environments]
     if not server.env_id:
         server.env_id = _USUAL if _USUAL in ids else next(iter(ids), "")
+    elif server.env_id not in ids:
+        raise LookupError(
+            f"{len(ids)}, and {server.env_id!r} is none of them; `envwire list` shows them"
+        )
     return f"{len(ids)}; {server.env_id} is used here (--env-id takes another)"
 
 
