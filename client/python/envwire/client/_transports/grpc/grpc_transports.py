@@ -35,6 +35,9 @@ _RENEW_SECONDS = 10.0
 #: Seconds between two blocking calls whose trailing metadata is read, which takes 6 % of the client's time for a call.
 #: A draining server sends its notices with every call.
 _NOTICES_SECONDS = 0.1
+#: How much longer than gRPC itself to wait for its answer. An interrupt that reaches gRPC while it lets go of a lock
+#: leaves its threads without it, and then no answer comes.
+_SLACK_SECONDS = 1.0
 
 
 class GrpcTransport:
@@ -132,7 +135,7 @@ class UnaryTransport(GrpcTransport):
     def receive(self) -> Reply:
         """Waits for the reply of the call (see `Transport.receive`)."""
         kind, sent, timeout = self._awaited
-        return self._reply(lambda: (sent.result(), sent), kind, timeout)
+        return self._reply(lambda: (sent.result(timeout + _SLACK_SECONDS), sent), kind, timeout)
 
     def _reply(
         self, call: Callable[[], tuple[bytes, Any | None]], kind: str, timeout: float
@@ -149,6 +152,8 @@ class UnaryTransport(GrpcTransport):
             if status := status_of(error):
                 return Reply(RESPONSES.wrap("error", status))
             raise self.connection.failure(error, timeout) from error
+        except grpc.FutureTimeoutError as error:
+            raise timed_out(self.connection.target, timeout) from error
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Renews a lease in the background (see `Transport.keep_alive`)."""
