@@ -193,9 +193,9 @@ class BlockingDriver:
             Exception: Any exception of the environment; the transport is freed anyway.
         """
         try:
-            self.begin_close(timeout)
-            if self.session.pending:
-                self.finish()
+            if self._may_close(timeout):
+                # In one call: an interrupt may have left gRPC's threads stuck, which `begin` would need.
+                self.serve(Close())
         except RemoteError as error:
             if is_news(error):
                 raise
@@ -207,15 +207,18 @@ class BlockingDriver:
 
         If a timeout is given and another request stays unanswered, nothing is sent: the session ends with its lease.
         """
+        if self._may_close(timeout):
+            self.begin(Close())
+
+    def _may_close(self, timeout: float | None) -> bool:
+        """Limits requests to the timeout, and returns whether a Close may be sent."""
         session = self.session
         if timeout is not None:
             session.timeout = min(session.timeout, timeout)
         free = self._lock.acquire(timeout=session.timeout)
         if free:
             self._lock.release()
-        if not free or not session.closable or not self._is_idle(timeout):
-            return
-        self.begin(Close())
+        return free and session.closable and self._is_idle(timeout)
 
     def _is_idle(self, timeout: float | None) -> bool:
         """Returns whether no answer is pending, or it arrives in time. One in doubt is asked for again in that time."""
