@@ -13,9 +13,8 @@ if TYPE_CHECKING:
 
 #: The recovery strategies, by name.
 ON_LOST = ("raise", "truncate", "replay")
-#: The options that are seconds. Longer ones than the second number overflow in gRPC and the system: they are as good as
-#: without an end.
-_SECONDS, _LONGEST_SECONDS = ("timeout", "connect_timeout", "lease"), 1e9
+#: The options that are seconds.
+_SECONDS = ("timeout", "connect_timeout", "lease")
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class ConnectionOptions:
         replay_limit: Most requests that "replay" records.
 
     Raises:
-        ValueError: `on_lost` is unknown, or seconds are no number or negative.
+        ValueError: `on_lost` is unknown, or seconds are negative or not a number.
     """
 
     transport: str | Transport | None = None
@@ -54,16 +53,10 @@ class ConnectionOptions:
             )
         for name in _SECONDS:
             value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, _bounded(name, value))
+            if value is not None and not (isinstance(value, Real) and float(value) >= 0):
+                raise ValueError(f"{name}={value!r} is not a number of seconds, 0 or more")
 
     @property
     def keywords(self) -> dict[str, Any]:
         """The options as keyword arguments of a proxy."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
-
-
-def _bounded(name: str, value: Any) -> Any:
-    if not isinstance(value, Real) or not float(value) >= 0:
-        raise ValueError(f"{name}={value!r} is not a number of seconds, 0 or more")
-    return min(value, _LONGEST_SECONDS)

@@ -89,9 +89,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
             transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit
         )
         wrappers, every = listed(wrappers), {**(env_kwargs or {}), **kwargs}
-        request = make_request(
-            env_id, render_mode, wrappers, library, self._family, options.lease, every
-        )
+        request = make_request(env_id, render_mode, wrappers, library, self._family, lease, every)
         maker = SessionMaker(Servers(target, options), request, self._family, watch=False)
         strategy = STRATEGIES[on_lost](options, render_mode)
         self._handle = AsyncSessionHandle(maker, strategy, maker.label)

@@ -95,9 +95,7 @@ class RemoteProxy(RemoteAttributes):
         )
         self._used = False
         served_mode = RENDERED if render_mode == HUMAN else render_mode
-        request = make_request(
-            env_id, served_mode, wrappers, library, self._family, options.lease, kwargs
-        )
+        request = make_request(env_id, served_mode, wrappers, library, self._family, lease, kwargs)
         maker = SessionMaker(Servers(target, options), request, self._family)
         self._handle = SessionHandle(maker, STRATEGIES[on_lost](options, render_mode), maker.label)
         self._describe(self._handle.make())

@@ -23,7 +23,7 @@ from envwire.client._session.resuming import RetrySchedule
 from envwire.client._session.states import ANSWERED, MAKING, PENDING, REQUESTED, Move, State, moved
 from envwire.client.errors import InvalidRequestError, ServerUnavailableError
 from envwire.codec import Family, Reason, decode_fault
-from envwire.codec.durations import to_seconds
+from envwire.codec.durations import LONGEST_SECONDS, to_seconds
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.fastpath.step_codec import step_codec
 from envwire.v1 import environment_pb2 as pb
@@ -78,7 +78,7 @@ class ClientSession:
     ) -> None:
         self.label = label
         self.state = State.UNMADE
-        self.timeout = timeout or MAKE_SECONDS
+        self.timeout = min(timeout or MAKE_SECONDS, LONGEST_SECONDS)
         self.sequence: int = 0
         self.identity = pb.SessionHeader()
         self._own_timeout = timeout is not None

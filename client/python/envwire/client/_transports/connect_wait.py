@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from envwire.client._errors.connections import no_answer, nothing_listens
+from envwire.codec.durations import LONGEST_SECONDS
 
 #: Default wait for a server that neither answers nor refuses.
 _DEFAULT_SECONDS = 10.0
@@ -28,7 +29,7 @@ class ConnectWait(NamedTuple):
             return connect_timeout
         if connect_timeout is None:
             return cls(_DEFAULT_SECONDS, refused=False)
-        return cls(connect_timeout, refused=True)
+        return cls(min(connect_timeout, LONGEST_SECONDS), refused=True)
 
     def check(self, target: str, left: float, refused: bool) -> None:
         """Checks after a failed attempt whether to make another one.

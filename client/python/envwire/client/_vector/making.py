@@ -19,7 +19,7 @@ from envwire.client._vector.shards import S
 from envwire.client.errors import InvalidRequestError
 from envwire.client.options import ConnectionOptions
 from envwire.codec import Family
-from envwire.codec.durations import to_seconds
+from envwire.codec.durations import LONGEST_SECONDS, to_seconds
 from envwire.v1 import environment_pb2 as pb
 
 _INFO_SECONDS = 60.0
@@ -94,7 +94,9 @@ class VectorServers:
             self._servers.keep(target, transport)
             question = pb.GetServerInfoRequest(env_id=self._request.env_id)
             request = pb.InteractRequest(get_server_info=question)
-            answer = call(transport, request, self._options.timeout or _INFO_SECONDS)
+            answer = call(
+                transport, request, min(self._options.timeout or _INFO_SECONDS, LONGEST_SECONDS)
+            )
         except Exception as error:
             return error
         return self.capacity(answer.get_server_info)

@@ -92,9 +92,7 @@ class VectorProxy(Members):
             transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit
         )
         wrappers, kwargs = listed(wrappers), {**(env_kwargs or {}), **kwargs}
-        request = make_request(
-            env_id, render_mode, wrappers, library, self._family, options.lease, kwargs
-        )
+        request = make_request(env_id, render_mode, wrappers, library, self._family, lease, kwargs)
         set_vector(request, vectorization_mode, autoreset_mode, self._family)
         remake = partial(
             type(self),

@@ -90,9 +90,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
             transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit
         )
         every = {**(env_kwargs or {}), **kwargs}
-        request = make_request(
-            env_id, render_mode, wrappers, library, self._family, options.lease, every
-        )
+        request = make_request(env_id, render_mode, wrappers, library, self._family, lease, every)
         set_vector(request, vectorization_mode, autoreset_mode, self._family)
         self.num_envs = num_envs
         self._sessions, self._batch_size = sessions, batch_size or num_envs
