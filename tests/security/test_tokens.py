@@ -312,6 +312,9 @@ def test_credentials_come_from_the_environment(
     found = Credentials()
     assert (found.ca, found.cert, found.key) == ("CA.pem", "CERT.pem", "KEY.pem")
     assert found.token == "from-a-file"
+    (tmp_path / "token").write_bytes(b"\xff\x00")
+    with pytest.raises(InvalidRequestError, match="no token has"):
+        Credentials()
     monkeypatch.setenv("ENVWIRE_TOKEN", "itself")
     assert Credentials().token == "itself"
     assert Credentials(token=None).metadata is None

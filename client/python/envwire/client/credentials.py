@@ -26,7 +26,8 @@ def _token() -> str | None:
     if token := os.environ.get("ENVWIRE_TOKEN"):
         return token
     path = os.environ.get("ENVWIRE_TOKEN_FILE")
-    return _read(path, "ENVWIRE_TOKEN_FILE").decode().strip() if path else None
+    # What is no UTF-8 becomes characters that no token has, which `Credentials` refuses.
+    return _read(path, "ENVWIRE_TOKEN_FILE").decode(errors="replace").strip() if path else None
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,11 @@ class LocalServer:
         """
         process = self._process = ChildProgram("envwire.server._server_process")
         settings = f"{self._config.to_json()}\t{self._token}"
-        target = await process.start("a server", settings, _START_SECONDS)
+        try:
+            target = await process.start("a server", settings, _START_SECONDS)
+        except OSError:
+            await process.stop(0.0)
+            raise
         self._config = replace(self._config, port=int(target.rpartition(":")[2]))
 
     async def keep(self) -> None:

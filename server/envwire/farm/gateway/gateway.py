@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import grpc.aio
@@ -106,6 +107,8 @@ async def gateway(
         OSError: A file cannot be read, or the address cannot be bound.
     """
     access, incarnation = Access(config, clock, known), secrets.token_hex(8)
+    if config.server_ca:  # read for each server, but a missing file is reported at the start
+        Path(config.server_ca).read_bytes()
     registry = Registry(clock(), relays=config.relay)
     routes = Routes(registry, clock, partial(Link, config=config))
     queue = MakeQueue(registry, clock, config.queue, config.queue_timeout)

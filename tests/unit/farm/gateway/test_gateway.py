@@ -6,6 +6,7 @@ import asyncio
 import gc
 import socket
 import time
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +51,15 @@ def test_servers_that_do_not_register_are_not_waited_for_without_end(
     monkeypatch.setattr(module, "_REGISTER_SECONDS", 0.1)
     with pytest.raises(OSError, match="1 of 2 servers registered with the gateway"):
         asyncio.run(gives_up())
+
+
+def test_a_certificate_that_cannot_be_read_is_reported_at_the_start(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with gateway(GatewayConfig(port=0, server_ca=str(tmp_path / "absent.pem"))):
+            pass
+
+    with pytest.raises(FileNotFoundError, match=r"absent\.pem"):
+        asyncio.run(run())
 
 
 def test_the_garbage_collector_looks_at_all_objects_rarely_while_a_gateway_runs() -> None:

@@ -124,6 +124,8 @@ def test_a_policy_is_given_what_it_takes() -> None:
     assert load_policy(f"{here}:of_both")(3, 4) == (3, 4)
     with pytest.raises(CommandError, match="has no function none"):
         load_policy(f"{here}:none")
+    with pytest.raises(CommandError, match="has no function __name__"):
+        load_policy(f"{here}:__name__")
     with pytest.raises(ImportError):
         load_policy("no.such.module:policy")
 

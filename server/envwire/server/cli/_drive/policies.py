@@ -39,8 +39,8 @@ def load_policy(name: str) -> Policy:
         raise CommandError(
             f"there is no module {module!r} here or installed; name a policy as module:function, or say {RANDOM}"
         ) from None
-    policy: Callable[..., Any] | None = getattr(loaded, function or "policy", None)
-    if policy is None:
+    policy: object = getattr(loaded, function or "policy", None)
+    if not callable(policy):
         raise CommandError(
             f"{module} has no function {function or 'policy'}; name one as module:function"
         )
