@@ -105,6 +105,10 @@ def _is_address(name: str) -> bool:
     return bool(host) and port.isdigit()
 
 
+def _is_address_or_empty(name: str) -> bool:
+    return not name or _is_address(name)
+
+
 def _are_addresses(value: Sequence[str]) -> bool:
     return all(_is_address(name) for names in value for name in names.split(",") if name)
 
@@ -125,6 +129,6 @@ FILES = Check(
 )
 LOG_FORMAT = Check(FORMATS.__contains__, " or ".join(FORMATS))
 PAIRS = Check(_are_pairs, "NAME=VALUE each")
-ADDRESS = Check(lambda name: not name or _is_address(name), "HOST:PORT")
+ADDRESS = Check(_is_address_or_empty, "HOST:PORT")
 ADDRESSES = Check(_are_addresses, "HOST:PORT each")
 WARM = Check(are_items, "ID=NUMBER or ID{JSON of keyword arguments}=NUMBER each")

@@ -56,16 +56,15 @@ class MirroredRandom:
         if mirror.np_random != self._synchronised:
             self.absorb(mirror)
 
-    def replace(self, generator: np.random.Generator) -> None:
+    def replace(self, generator: object) -> None:
         """Replaces the generator; the state of the new one is sent with the next call.
 
         Raises:
             InvalidRequestError: It is no generator of NumPy.
         """
-        given: object = generator
-        if not isinstance(given, np.random.Generator):
+        if not isinstance(generator, np.random.Generator):
             raise InvalidRequestError(
-                f"np_random is a {type(given).__name__}; expected a numpy.random.Generator"
+                f"np_random is a {type(generator).__name__}; expected a numpy.random.Generator"
             )
         self.active, self.generator, self.seed = True, generator, -1
         self._synchronised = None
