@@ -57,6 +57,7 @@ class Access:
 
     Attributes:
         is_open: Whether everybody is admitted: there is no token file.
+        asks_for_certificates: Whether TLS verifies certificates of clients.
         tickets: The tickets of a farm's gateways, which clients show in place of a token.
         on_identified: Called with the name of the connection whenever a peer is identified.
         on_answered: Called with the name of the connection when a check of the server's health is over, whoever asked.
@@ -74,6 +75,7 @@ class Access:
     ) -> None:
         self._tokens = TokenFile(config.tokens, clock, known) if config.tokens else None
         self.is_open = self._tokens is None
+        self.asks_for_certificates = bool(config.tls_client_ca)
         self._scopes = LOCAL if config.loopback else DEFAULT_SCOPES
         self.tickets = Tickets()
         self.on_identified: Callable[[str], None] = lambda _: None

@@ -46,7 +46,8 @@ async def _unary(front: Front, serving: _Serving, kind: str, _: Any, context: Co
     # An open server refuses nobody, so it reads first: the client's step then takes 7 % less time.
     message = await read_message(context) if front.access.is_open else b""
     try:
-        client = front.access.identify(peer_identity(context))
+        identity = peer_identity(context, certified=front.access.asks_for_certificates)
+        client = front.access.identify(identity)
     except FaultError as fault:
         await turn_away(context, fault)
     if not front.access.is_open:
@@ -59,7 +60,8 @@ async def _unary(front: Front, serving: _Serving, kind: str, _: Any, context: Co
     trailer = ((TRAILER, notices),) if notices else ()
     if answer == "error":
         await abort(context, status_pb2.ErrorStatus.FromString(response), trailer)
-    context.set_trailing_metadata(trailer)
+    if trailer:
+        context.set_trailing_metadata(trailer)
     return response
 
 
