@@ -56,7 +56,6 @@ class Access:
         known: Tokens in addition to those of the file.
 
     Attributes:
-        is_open: Whether everybody is admitted: there is no token file.
         asks_for_certificates: Whether TLS verifies certificates of clients.
         tickets: The tickets of a farm's gateways, which clients show in place of a token.
         on_identified: Called with the name of the connection whenever a peer is identified.
@@ -74,7 +73,6 @@ class Access:
         known: tuple[Token, ...] = (),
     ) -> None:
         self._tokens = TokenFile(config.tokens, clock, known) if config.tokens else None
-        self.is_open = self._tokens is None
         self.asks_for_certificates = bool(config.tls_client_ca)
         self._scopes = LOCAL if config.loopback else DEFAULT_SCOPES
         self.tickets = Tickets()
