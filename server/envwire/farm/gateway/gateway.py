@@ -107,8 +107,7 @@ async def gateway(
         OSError: A file cannot be read, or the address cannot be bound.
     """
     access, incarnation = Access(config, clock, known), secrets.token_hex(8)
-    if config.server_ca:  # read for each server, but a missing file is reported at the start
-        Path(config.server_ca).read_bytes()
+    _check_server_ca(config)
     registry = Registry(clock(), relays=config.relay)
     routes = Routes(registry, clock, partial(Link, config=config))
     queue = MakeQueue(registry, clock, config.queue, config.queue_timeout)
@@ -126,10 +125,9 @@ async def gateway(
         access, registering, registry, allocator, relayed_slots, quotas, signer, clock, queue
     )
     admin = AdminService(access, registry, registrations)
+    services = service, farm, admin, health
     server = grpc.aio.server(options=options(config))
-    server.add_generic_rpc_handlers(
-        (service.handlers(), farm.handlers(), admin.handlers(), health.handlers())
-    )
+    server.add_generic_rpc_handlers(tuple(each.handlers() for each in services))
     port = GrpcPort(server, config, access)
     http_routes = partial(_http_routes, access, registry, tally, allocator, queue, clock)
     upkeep = Upkeep(registry, routes, clock)
@@ -143,6 +141,12 @@ async def gateway(
         await upkeep.stop()
         await port.stop(_STOP_GRACE_SECONDS)
         await routes.close()
+
+
+def _check_server_ca(config: GatewayConfig) -> None:
+    """Reports a missing file at the start; it is read again for each server, in case it has changed."""
+    if config.server_ca:
+        Path(config.server_ca).read_bytes()
 
 
 @contextmanager
