@@ -32,28 +32,22 @@ async def receive_hello(connection: socket.socket) -> direct_pb2.HelloRequest:
         raise FaultError(Reason.MALFORMED_REQUEST, f"not a HelloRequest: {error}") from error
 
 
-async def receive_frame(
-    connection: socket.socket,
-    limit: int,
-    what: str,
-    too_long: Reason = Reason.MALFORMED_REQUEST,
-) -> bytes:
+async def receive_frame(connection: socket.socket, limit: int, what: str) -> bytes:
     """Reads a frame without attachments and returns its message; a frame that is too long is not read.
 
     Args:
         connection: A non-blocking socket.
         limit: Largest message, in bytes.
         what: Name of the message, for errors.
-        too_long: The reason if the message is longer.
 
     Raises:
-        FaultError: MALFORMED_REQUEST, or `too_long`.
+        FaultError: MALFORMED_REQUEST.
         OSError: The connection broke.
     """
     length, slot, attached = HEADER.unpack(await _receive(connection, HEADER_BYTES))
     if length > limit or slot or attached:
         raise FaultError(
-            Reason.MALFORMED_REQUEST if slot or attached else too_long,
+            Reason.MALFORMED_REQUEST,
             f"a frame of {length} bytes and {attached} of attachments, in slot {slot}; send a {what} of at most "
             f"{limit} bytes, without attachments",
         )

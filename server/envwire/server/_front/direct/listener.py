@@ -205,9 +205,7 @@ class DirectListener:
         shown = PeerIdentity(peer.address, peer.certificate, authorization)
         client = self._access.identify(shown)
         peer.discarded = _DISCARDED_OF_CLIENTS
-        reading = receive_frame(
-            peer.connection, self._config.max_make_bytes, "MakeRequest", Reason.MESSAGE_TOO_LARGE
-        )
+        reading = receive_frame(peer.connection, self._config.max_make_bytes, "MakeRequest")
         request = await asyncio.wait_for(reading, _HELLO_SECONDS)
         # No timeout from here on: a Make takes as long as the environment needs.
         if task := asyncio.current_task():
