@@ -72,9 +72,10 @@ class Watcher:
     def take_farm(self, gateway: str, farm: farm_pb2.ListServersResponse) -> None:
         """Watches the servers that a gateway lists, and stops watching those that no gateway lists any more.
 
-        A server that is a target itself is watched as one, and stays.
+        A server that is a target itself is watched as one, and stays. A gateway may list a server at its own address.
         """
         self._farms[gateway] = farm
+        watched = set(self._targets) - self._farms.keys()
         listed = {
             server.address: server
             for each in self._farms.values()
@@ -83,7 +84,7 @@ class Watcher:
         for address, status in listed.items():
             state = farm_pb2.ServerStatus.State.Name(status.state)
             self.fleet.server(address).farm_state = state_name(state)
-            if address not in self._tasks and address not in self._targets:
+            if address not in self._tasks and address not in watched:
                 self._tasks[address] = asyncio.ensure_future(self._watch_forever(address))
         for address in self.fleet.servers.keys() - listed.keys():
             if task := self._tasks.pop(address, None):

@@ -66,6 +66,15 @@ def test_the_channel_to_a_server_that_left_its_farm_is_closed() -> None:
     asyncio.run(asyncio.wait_for(watched(), 10.0))
 
 
+def test_a_server_at_its_gateways_address_is_watched() -> None:
+    async def watched() -> None:
+        channels = SilentChannels()
+        Watcher(["one:1"], channels).take_farm("one:1", farm(0, "one:1"))
+        await channels.asked.wait()
+
+    asyncio.run(asyncio.wait_for(watched(), 10.0))
+
+
 def test_a_server_that_was_named_is_watched_once_and_stays_when_it_leaves_its_farm() -> None:
     async def watched() -> None:
         channels = SilentChannels()
