@@ -78,7 +78,7 @@ class EnvironmentService:
 
     async def _unary(self, method: str, kind: str, _: Any, context: Context) -> bytes:
         try:
-            client = self._access.identify(peer_identity(context))
+            client = self._access.identify(peer_identity(context, self._access))
             client.check(kind)
         except FaultError as fault:
             await turn_away(context, fault)
@@ -123,7 +123,7 @@ class EnvironmentService:
     async def _interact(self, _: Any, context: Context) -> None:
         upstreams: Upstreams | None = None
         try:
-            identify = self._access.follow(peer_identity(context))
+            identify = self._access.follow(peer_identity(context, self._access))
             # One is enough: a stream makes one at a time.
             reservation = self._reservation(identify())
             upstreams = Upstreams(self._routes, _metadata(context, reservation), reservation)

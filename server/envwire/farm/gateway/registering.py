@@ -92,7 +92,8 @@ class Registering:
     async def serve_tunnel(self, _: Any, context: Context) -> None:
         """Serves one call of Tunnel, which carries one connection."""
         try:
-            tunnel = self._tunnels.find(self._identify(peer_identity(context)).name, context)
+            client = self._identify(peer_identity(context, self._access))
+            tunnel = self._tunnels.find(client.name, context)
         except FaultError as fault:
             await turn_away(context, fault)
         await tunnel.carry(context)
@@ -125,7 +126,7 @@ class Registering:
             FaultError: The server may not join.
             TakenError: The server would replace another one.
         """
-        peer = peer_identity(context)
+        peer = peer_identity(context, self._access)
         client = self._identify(peer)
         hello = await _read_hello(context)
         address = _address(hello, peer)

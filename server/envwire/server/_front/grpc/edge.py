@@ -55,14 +55,15 @@ def options(config: Listening) -> list[tuple[str, int]]:
     ]
 
 
-def peer_identity(context: Context, *, certified: bool = True) -> PeerIdentity:
+def peer_identity(context: Context, access: Access) -> PeerIdentity:
     """Returns a caller's address, certificate and credentials from its metadata.
 
     Args:
         context: The call.
-        certified: Whether it may have a certificate; looking for one takes half of the time.
+        access: Says whether callers have certificates; looking for one takes half of the time.
     """
     shown: dict[str, Any] = dict(context.invocation_metadata() or ())
+    certified = access.asks_for_certificates
     subject = context.auth_context().get("x509_subject", ()) if certified else ()
     peer = unquote(context.peer())
     return PeerIdentity(

@@ -74,7 +74,7 @@ class Health:
 
     def _is_authenticated(self, context: Context) -> bool:
         try:
-            self._access.identify(peer_identity(context))
+            self._access.identify(peer_identity(context, self._access))
         except FaultError:
             return False
         return True

@@ -43,7 +43,7 @@ async def _call(
     access: Access, kind: str, answer: Answer, protos: str, _: Any, context: Context
 ) -> bytes:
     async with refusing(context, protos):
-        client = access.identify(peer_identity(context))
+        client = access.identify(peer_identity(context, access))
         client.check(kind)
         return (await answer(await request_of(context), client)).SerializeToString()
 

@@ -44,8 +44,7 @@ _Serving = Callable[[Context], Exchange]
 
 async def _unary(front: Front, serving: _Serving, kind: str, _: Any, context: Context) -> bytes:
     try:
-        identity = peer_identity(context, certified=front.access.asks_for_certificates)
-        client = front.access.identify(identity)
+        client = front.access.identify(peer_identity(context, front.access))
     except FaultError as fault:
         await turn_away(context, fault)
     message = await read_message(context)
@@ -65,7 +64,7 @@ async def _unary(front: Front, serving: _Serving, kind: str, _: Any, context: Co
 async def _interact(front: Front, serving: _Serving, _: Any, context: Context) -> None:
     stream = Stream()
     try:
-        identify = front.access.follow(peer_identity(context))
+        identify = front.access.follow(peer_identity(context, front.access))
         exchange = serving(context)
         while True:
             message: Any = await context.read()

@@ -47,7 +47,7 @@ def watching_handlers(service: ObserveService, access: Access) -> grpc.GenericRp
 
 def _identify(access: Access, context: Context, kind: str) -> Identify:
     """Returns a function that identifies the caller and checks its scope; checks them once right away."""
-    follow = access.follow(peer_identity(context))
+    follow = access.follow(peer_identity(context, access))
 
     def identify() -> Client:
         client = follow()
