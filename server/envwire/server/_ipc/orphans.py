@@ -63,11 +63,18 @@ def _listed(thread: Path) -> Iterator[int]:
 
 
 def _found() -> Iterator[int]:
-    for entry in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError):
-            status = Path(f"/proc/{entry}/stat").read_text(encoding="utf-8", errors="replace")
-            if int(status.rpartition(")")[2].split()[1]) == os.getpid():
-                yield int(entry)
+    for entry in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        if parent(entry) == os.getpid():
+            yield entry
+
+
+def parent(pid: int) -> int:
+    """Returns the pid of a process's parent; 0 if there is no such process."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0
+    return int(status.rpartition(")")[2].split()[1])
 
 
 def reap(which: int, pid: int) -> tuple[int, int] | None:

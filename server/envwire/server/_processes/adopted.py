@@ -27,6 +27,9 @@ class Adopted:
         self._on_exit: dict[int, Callable[[int], None]] = {}
         self._next: asyncio.TimerHandle | None = None
 
+    def __contains__(self, pid: int) -> bool:
+        return pid in self._on_exit
+
     def take(self, sessions: Mapping[int, Callable[[int], None]]) -> None:
         """Adopts sessions whose fork server has ended; each callback gets its session's exit status."""
         self._on_exit.update(sessions)

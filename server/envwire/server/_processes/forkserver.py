@@ -11,8 +11,8 @@ import socket
 from collections.abc import Generator, Sequence
 from itertools import count
 
-from envwire.server._ipc.frames import PACKET_BYTES
-from envwire.server._ipc.orphans import inherited
+from envwire.server._ipc.frames import PACKET_BYTES, FrameError
+from envwire.server._ipc.orphans import inherited, parent
 from envwire.server._processes.adopted import Adopted
 from envwire.server._processes.forkserver_start import (
     START_SECONDS,
@@ -123,10 +123,19 @@ class ForkserverLink:
             self._adopted.copying -= 1
 
     def adopt(self, pid: int, on_exit: OnExit) -> None:
-        """Registers a process that a session forked from itself, which is now a child of that session's parent."""
-        if pid in inherited():
+        """Registers a process that a session forked from itself, which is now a child of that session's parent.
+
+        The front kills the processes of sessions, and the pid comes from one of them: it is not trusted.
+
+        Raises:
+            FrameError: It is not such a process, or that of another session.
+        """
+        if pid in inherited() and pid not in self._adopted:
             self._adopted.take({pid: on_exit})
             return
+        ours = self._process is not None and parent(pid) == self._process.pid
+        if not ours or pid in self._on_exit:
+            raise FrameError(f"process {pid} as its copy, which it is not")
         self._on_exit[pid] = on_exit
         self._tell({"adopt": pid})
 

@@ -100,6 +100,7 @@ class ForkserverProcess:
 
     Attributes:
         control: Our end of a packet socket to it.
+        pid: Its process id.
     """
 
     def __init__(self, command: list[str], variables: dict[str, str], lifeline: int) -> None:
@@ -115,7 +116,8 @@ class ForkserverProcess:
         )
         theirs.close()
         self.control.setblocking(False)
-        spared.add(self._process.pid)
+        self.pid = self._process.pid
+        spared.add(self.pid)
 
     async def load(self, config: ServerConfig, seconds: float) -> Loaded:
         """Sends the process its settings, and waits until it has imported everything.
@@ -141,7 +143,7 @@ class ForkserverProcess:
         """Closes the socket and waits until the process has exited; kills it if that takes too long."""
         self.control.close()
         await asyncio.to_thread(wait_or_kill, self._process, _LEAVE_SECONDS)
-        spared.discard(self._process.pid)
+        spared.discard(self.pid)
 
 
 def _introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> Loaded:

@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any
 
 from envwire.codec import FaultError, Reason
-from envwire.server._ipc.frames import ADMIT, FORK, PACKET_BYTES, MemoryUse
+from envwire.server._ipc.frames import ADMIT, FORK, PACKET_BYTES, FrameError, MemoryUse
 from envwire.server._ipc.orphans import kill
 from envwire.server._logs.fields import extra, of_sessions
 from envwire.server._processes.endpoints import FrontEndpoints, open_endpoints
@@ -126,15 +126,22 @@ class Process:
             with forkserver.copying():
                 try:
                     pid = await self._copied([*descriptors, forkserver.lifeline])
+                    forkserver.adopt(pid, on_exit)
+                except FrameError as error:
+                    self._on_misbehaved(str(error))
+                    raise ForkError(f"the environment's process sent {error}") from error
                 except (OSError, asyncio.TimeoutError) as error:
                     raise ForkError(
                         f"the environment's process does not fork: {error!r}"
                     ) from error
-                forkserver.adopt(pid, on_exit)
         return pid
 
     async def _copied(self, descriptors: Sequence[int]) -> int:
-        """Requests a copy and returns its pid. The answer comes on a socket that closes if the process dies."""
+        """Requests a copy and returns its pid. The answer comes on a socket that closes if the process dies.
+
+        Raises:
+            FrameError: The answer says neither a pid nor why there is none.
+        """
         ours, theirs = socket.socketpair()
         with ours:
             ours.setblocking(False)
@@ -143,17 +150,16 @@ class Process:
                 socket.send_fds(self._endpoints.control_socket, [FORK], to_send)
             received = asyncio.get_running_loop().sock_recv(ours, PACKET_BYTES)
             raw = await asyncio.wait_for(received, FORK_SECONDS)
-        answer = json.loads(raw) if raw else await self._unanswered()
-        if "failed" in answer:
+        copied = _read_copied(raw) if raw else await self._unanswered()
+        if isinstance(copied, str):
             raise FaultError(
                 Reason.UNSUPPORTED,
-                f'this session cannot be forked: {answer["failed"]}. With on_lost="replay" the client can make a '
-                "copy by itself",
+                f'this session cannot be forked: {copied}. With on_lost="replay" the client can make a copy by itself',
             )
-        return int(answer["pid"])
+        return copied
 
-    async def _unanswered(self) -> dict[str, str]:
-        """Returns the answer of a process that lives but had no descriptor left for the socket of its answer.
+    async def _unanswered(self) -> str:
+        """Returns why a process that lives did not answer: it had no descriptor left for the socket of its answer.
 
         Raises:
             ForkError: The process is gone.
@@ -161,7 +167,7 @@ class Process:
         await asyncio.wait({self._lost}, timeout=NEWS_SECONDS)
         if self._lost.done():
             raise ForkError("the environment's process is gone")
-        return {"failed": "too many files are open in the environment's process"}
+        return "too many files are open in the environment's process"
 
     @property
     def free(self) -> bool:
@@ -259,3 +265,18 @@ class Process:
         self._endpoints.message_slots.close()
         self.scoreboard.close()
         self._lost.set_result(None)
+
+
+def _read_copied(raw: bytes) -> int | str:
+    """Parses a session process's answer to FORK, which is not trusted: the pid of the copy, or why there is none.
+
+    Raises:
+        FrameError: It is neither.
+    """
+    with contextlib.suppress(ValueError, RecursionError):
+        match json.loads(raw):
+            case {"pid": int(pid)}:
+                return pid
+            case {"failed": str(why)}:
+                return why
+    raise FrameError(f"an answer of {len(raw)} bytes that names no copy")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 from collections.abc import Awaitable, Callable
 
 import pytest
 
+from envwire.server._ipc.frames import FrameError
 from envwire.server._ipc.orphans import children
 from envwire.server._processes import forkserver as module
 from envwire.server._processes.adopted import Adopted
@@ -164,5 +166,22 @@ def test_a_client_that_gives_up_does_not_keep_another_forkserver_from_starting()
             making.cancel()
         assert len(set(filter(alive, children() - before))) == 1
         assert another(await placement.find("alice"), pid)
+
+    with_forkserver(use)
+
+
+def test_a_session_cannot_pass_off_another_process_as_its_copy() -> None:
+    """The front kills its sessions' processes, so it adopts no other."""
+
+    async def use(forkserver: ForkserverLink, placement: Recorded, _: int) -> None:
+        (session,) = placement.made
+        other = subprocess.Popen(["sleep", "600"])
+        try:
+            for pid in (0, session.pid, other.pid, 2**40):
+                with pytest.raises(FrameError, match=f"process {pid} "):
+                    forkserver.adopt(pid, lambda _: None)
+        finally:
+            other.kill()
+            other.wait()
 
     with_forkserver(use)

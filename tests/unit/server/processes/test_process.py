@@ -16,7 +16,7 @@ import uvloop
 from envwire.codec import FaultError, Reason
 from envwire.server._ipc.frames import FORK
 from envwire.server._processes import process as process_module
-from envwire.server._processes.forkserver_start import ForkError
+from envwire.server._processes.forkserver_start import ForkError, OnExit
 from envwire.server._processes.process import Process
 
 
@@ -58,11 +58,19 @@ def test_a_start_that_is_cancelled_leaves_no_file_open(
 class _Forkserver:
     lifeline = 0
 
+    def __init__(self) -> None:
+        self.adopted: list[int] = []
+
+    def adopt(self, pid: int, on_exit: OnExit) -> None:
+        self.adopted.append(pid)
+
     def copying(self) -> contextlib.AbstractContextManager[None]:
         return contextlib.nullcontext()
 
 
-async def _copying() -> tuple[Process, asyncio.Future[Any], list[int]]:
+async def _copying(
+    forkserver: Any = None,
+) -> tuple[Process, asyncio.Future[Any], list[int]]:
     """Starts a process and a copy of it; returns both, and the process's own ends."""
     ends: list[int] = []
 
@@ -71,7 +79,7 @@ async def _copying() -> tuple[Process, asyncio.Future[Any], list[int]]:
         return 0
 
     process = await Process.spawn(fork, 1, 1000)
-    forkserver: Any = _Forkserver()
+    forkserver = forkserver or _Forkserver()
     copying = asyncio.ensure_future(process.copy(forkserver, [], lambda _: None))
     await asyncio.sleep(0)
     return process, copying, ends
@@ -121,6 +129,31 @@ def test_a_process_without_a_free_descriptor_says_why_it_is_not_copied(
         return refused.value
 
     assert asyncio.run(run()).reason is Reason.UNSUPPORTED
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(b"no json", b"[" * 3000, b"\xff", b"7", b"null", b"[1]", b"{}"),
+        *(b'{"pid": 1.5}', b'{"pid": "1"}', b'{"pid": null}', b'{"failed": 7}'),
+    ],
+)
+def test_what_a_process_says_of_its_copy_is_not_trusted(answer: bytes) -> None:
+    async def run() -> None:
+        forkserver = _Forkserver()
+        process, copying, ends = await _copying(forkserver)
+        with socket.socket(fileno=ends[2]) as control_socket:
+            _, descriptors, _, _ = socket.recv_fds(control_socket, len(FORK), 2)
+            with socket.socket(fileno=descriptors[0]) as answers:
+                answers.send(answer)
+            with pytest.raises(ForkError, match="sent an answer"):
+                await asyncio.wait_for(copying, 60.0)
+        assert forkserver.adopted == []
+        assert not process.alive, "it was killed"
+        for end in (*ends[:2], ends[3], *descriptors[1:]):
+            os.close(end)
+
+    asyncio.run(run())
 
 
 def _is_excused(descriptor: str) -> bool:
