@@ -279,4 +279,6 @@ def _read_copied(raw: bytes) -> int | str:
                 return pid
             case {"failed": str(why)}:
                 return why
+            case _:
+                pass
     raise FrameError(f"an answer of {len(raw)} bytes that names no copy")
