@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from envwire.server._processes.forkserver_start import ForkserverLostError
 from envwire.server._processes.process import Fork, Process
 from envwire.server.config import ServerConfig
+
+#: Fork servers that a Make may lose: one that was killed unnoticed, and the next one, which is stopped in its start.
+_LOST_FORKSERVERS = 2
 
 
 class Placement:
@@ -70,7 +74,9 @@ class Placement:
             ForkserverError: No process could be forked, not even by a new fork server.
             OSError: Too many files are open.
         """
-        try:
-            return await Process.spawn(fork, slots, self._config.max_message_bytes)
-        except ForkserverLostError:  # nothing was made yet, so it is safe to retry
-            return await Process.spawn(fork, slots, self._config.max_message_bytes)
+        for _ in range(_LOST_FORKSERVERS):
+            with contextlib.suppress(
+                ForkserverLostError
+            ):  # nothing was made yet: it is safe to retry
+                return await Process.spawn(fork, slots, self._config.max_message_bytes)
+        return await Process.spawn(fork, slots, self._config.max_message_bytes)

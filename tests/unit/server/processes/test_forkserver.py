@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -17,6 +18,7 @@ from envwire.server._processes.adopted import Adopted
 from envwire.server._processes.forkserver import ForkserverLink
 from envwire.server._processes.forkserver_start import (
     START_SECONDS,
+    ForkError,
     ForkserverLostError,
     ForkserverProcess,
     Loaded,
@@ -110,8 +112,9 @@ def test_a_stopped_forkserver_is_noticed_though_nobody_waits_for_so_long(
     with_forkserver(use)
 
 
+@pytest.mark.parametrize("noticed", [True, False])
 def test_a_forkserver_that_is_stopped_while_it_starts_is_killed_and_replaced(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, noticed: bool
 ) -> None:
     load, stopped = ForkserverProcess.load, list[ForkserverProcess]()
 
@@ -123,10 +126,12 @@ def test_a_forkserver_that_is_stopped_while_it_starts_is_killed_and_replaced(
         os.kill(process._process.pid, signal.SIGSTOP)
         return await load(process, config, 0.1)
 
-    async def use(_: ForkserverLink, placement: Recorded, pid: int) -> None:
+    async def use(forkserver: ForkserverLink, placement: Recorded, pid: int) -> None:
         monkeypatch.setattr(ForkserverProcess, "load", stop)
         os.kill(pid, signal.SIGKILL)
         while alive(pid):
+            time.sleep(0.01)  # the event loop hears nothing yet
+        while noticed and forkserver._process is not None:
             await asyncio.sleep(0.01)
         assert another(await placement.find("alice"), pid)
         assert stopped
@@ -177,8 +182,11 @@ def test_a_session_cannot_pass_off_another_process_as_its_copy() -> None:
         (session,) = placement.made
         other = subprocess.Popen(["sleep", "600"])
         try:
-            for pid in (0, session.pid, other.pid, 2**40):
+            for pid in (session.pid, other.pid, os.getppid()):
                 with pytest.raises(FrameError, match=f"process {pid} "):
+                    forkserver.adopt(pid, lambda _: None)
+            for pid in (-1, 0, 1, 2**40):
+                with pytest.raises(ForkError, match="gone"):
                     forkserver.adopt(pid, lambda _: None)
         finally:
             other.kill()
