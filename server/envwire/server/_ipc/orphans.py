@@ -100,8 +100,11 @@ def reap(which: int, pid: int) -> tuple[int, int] | None:
 
 
 def kill(pids: Collection[int]) -> None:
-    """Kills processes and the process groups that they lead; a process that is gone counts as killed."""
-    for pid in pids:
+    """Kills processes and the process groups that they lead; a process that is gone counts as killed.
+
+    Numbers below 2 are left out: to the kernel they mean this process's group, all processes, or the system's first.
+    """
+    for pid in filter(lambda pid: pid > 1, pids):
         for end in (os.killpg, os.kill):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 end(pid, signal.SIGKILL)

@@ -128,12 +128,15 @@ class ForkserverLink:
         The front kills the processes of sessions, and the pid comes from one of them: it is not trusted.
 
         Raises:
+            ForkError: It is gone already.
             FrameError: It is not such a process, or that of another session.
         """
         if pid in inherited() and pid not in self._adopted:
             self._adopted.take({pid: on_exit})
             return
-        ours = self._process is not None and parent(pid) == self._process.pid
+        if not (its_parent := parent(pid)):
+            raise ForkError(f"the copy, process {pid}, is gone")
+        ours = self._process is not None and its_parent == self._process.pid
         if not ours or pid in self._on_exit:
             raise FrameError(f"process {pid} as its copy, which it is not")
         self._on_exit[pid] = on_exit
