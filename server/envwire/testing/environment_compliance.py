@@ -7,17 +7,20 @@ envwire's messages, and compares every value, type and bit.
 from __future__ import annotations
 
 import importlib
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any, ClassVar
 
 import numpy as np
 
-from envwire import envs
 from envwire.client import RemoteEnv
-from envwire.envs.type_guards import is_array
+from envwire.envs.type_guards import is_array, is_dict
 from envwire.server.inprocess import InProcessTransport
 from envwire.testing.comparing import identical, rollout
+
+#: The package of each library that registers environments.
+_LIBRARIES = {"envwire": "envwire.envs", "gymnasium": "gymnasium"}
 
 
 class EnvironmentCompliance:
@@ -43,8 +46,7 @@ class EnvironmentCompliance:
         """Makes the environment in this process. Override it to make the environment in another way."""
         for module in self.imports:
             importlib.import_module(module)
-        library = envs if self.library == "envwire" else importlib.import_module(self.library)
-        return library.make(self.env_id, **self.kwargs)
+        return importlib.import_module(_LIBRARIES[self.library]).make(self.env_id, **self.kwargs)
 
     def make_remote(self) -> Any:
         """Makes the environment behind envwire's messages. Override it to use a server of your own."""
@@ -52,12 +54,19 @@ class EnvironmentCompliance:
         options: dict[str, Any] = {"transport": transport, "library": self.library}
         return RemoteEnv(None, self.env_id, env_kwargs=self.kwargs, **options)
 
+    def test_the_library_finds_no_violation(self) -> None:
+        """`check_env` of the environment's library raises nothing; its warnings do not count."""
+        checker = importlib.import_module(f"{_LIBRARIES[self.library]}.utils.env_checker")
+        with closing(self.make()) as env, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            checker.check_env(env.unwrapped)
+
     def test_reset_returns_an_observation_of_the_space_and_an_info(self) -> None:
         """`reset` returns an observation from the space and an info, a dict with string keys."""
         with closing(self.make()) as env:
             observation, info = env.reset(seed=self.seeds[0])
             assert env.observation_space.contains(observation)
-            assert isinstance(info, dict)
+            assert _is_info(info)
 
     def test_step_returns_five_values(self) -> None:
         """`step` returns observation, reward, terminated, truncated and info, of the types that the API names."""
@@ -67,10 +76,10 @@ class EnvironmentCompliance:
                     continue
                 observation, reward, terminated, truncated, info = step
                 assert env.observation_space.contains(observation)
-                float(reward)
-                assert terminated in (True, False)
-                assert truncated in (True, False)
-                assert isinstance(info, dict)
+                assert isinstance(reward, int | float | np.integer | np.floating)
+                assert isinstance(terminated, bool | np.bool_)
+                assert isinstance(truncated, bool | np.bool_)
+                assert _is_info(info)
 
     def test_a_seed_decides_the_episode(self) -> None:
         """Two environments with the same seed and actions return the same results."""
@@ -85,6 +94,16 @@ class EnvironmentCompliance:
         with closing(self.make()) as env:
             first = rollout(env, self.steps, self.seeds[0])
             assert identical(first, rollout(env, self.steps, self.seeds[0]))
+
+    def test_a_reset_without_a_seed_goes_on(self) -> None:
+        """A reset without a seed goes on with the generator, instead of seeding it again."""
+        states: list[Any] = []
+        with closing(self.make()) as env:
+            for seed in (1, 2):
+                env.reset(seed=seed)
+                env.reset()
+                states.append(env.unwrapped.np_random.bit_generator.state)
+        assert not identical(*states)
 
     def test_answers_are_fresh_objects(self) -> None:
         """A later step does not change the result of an earlier one."""
@@ -114,6 +133,27 @@ class EnvironmentCompliance:
         for seed in self.seeds:
             with closing(self.make()) as env, closing(self.make_remote()) as remote:
                 assert identical(rollout(env, self.steps, seed), rollout(remote, self.steps, seed))
+
+    def test_pictures_are_the_same_remotely(self) -> None:
+        """In render mode "rgb_array", if there is one, frames are uint8 of shape (height, width, 3), the same here."""
+        with closing(self.make()) as env:
+            if "rgb_array" not in (env.metadata.get("render_modes") or ()):
+                return
+        kwargs = {**self.kwargs, "render_mode": "rgb_array"}
+        drawn: EnvironmentCompliance = type("Drawn", (type(self),), {"kwargs": kwargs})()
+        with closing(drawn.make()) as env, closing(drawn.make_remote()) as remote:
+            env.reset(seed=self.seeds[0])
+            remote.reset(seed=self.seeds[0])
+            frame = env.render()
+            assert is_array(frame)
+            assert frame.dtype == np.uint8
+            assert frame.ndim == 3
+            assert frame.shape[2] == 3
+            assert identical(frame, remote.render())
+
+
+def _is_info(info: object) -> bool:
+    return is_dict(info) and all(isinstance(key, str) for key in info)
 
 
 def _shares_memory(first: Any, second: Any) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -34,9 +34,11 @@ class Defective(gym.Env[np.ndarray, int]):
 
     observation_space = gym.spaces.Box(-1, 1, (2,), np.float32)
     action_space = gym.spaces.Discrete(2)
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 4}
 
-    def __init__(self, defect: str = "") -> None:
+    def __init__(self, defect: str = "", render_mode: str | None = None) -> None:
         self.defect = defect
+        self.render_mode = render_mode
         self._buffer = np.zeros(2, np.float32)
 
     def _observe(self) -> np.ndarray:
@@ -49,13 +51,31 @@ class Defective(gym.Env[np.ndarray, int]):
         return self._buffer if self.defect == "buffer" else drawn
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        if self.defect == "constant seed":
+            seed = 1
+        if self.defect == "default seed":
+            seed = seed or 0
         if self.defect != "forgets":
             super().reset(seed=seed)
         return self._observe(), {}
 
     def step(self, action: int) -> Any:
-        result = (self._observe(), 0.0, False, False, {})
+        reward, terminated, info = _RESULTS.get(self.defect, (0.0, False, {}))
+        result = (self._observe(), reward, terminated, False, info)
         return result[:4] if self.defect == "four" else result
+
+    def render(self) -> Any:
+        return np.zeros((4, 4, 3), float if self.defect == "float pixels" else np.uint8)
+
+
+#: Reward, terminated and info of a step, of types that the API does not name.
+_RESULTS: dict[str, tuple[Any, Any, Any]] = {
+    "text reward": ("0.0", False, {}),
+    "number as flag": (0.0, 0, {}),
+    "number as key": (0.0, False, {1: 2}),
+}
+
+gym.register("tests/Defective-v0", entry_point=Defective)
 
 
 @pytest.mark.parametrize(
@@ -66,21 +86,30 @@ class Defective(gym.Env[np.ndarray, int]):
         ("unseeded", EnvironmentCompliance.test_a_seed_decides_the_episode),
         ("forgets", EnvironmentCompliance.test_a_reset_with_the_same_seed_begins_the_same_episode),
         ("buffer", EnvironmentCompliance.test_answers_are_fresh_objects),
+        ("text reward", EnvironmentCompliance.test_step_returns_five_values),
+        ("number as flag", EnvironmentCompliance.test_step_returns_five_values),
+        ("number as key", EnvironmentCompliance.test_step_returns_five_values),
+        ("constant seed", EnvironmentCompliance.test_the_library_finds_no_violation),
+        ("default seed", EnvironmentCompliance.test_a_reset_without_a_seed_goes_on),
+        ("float pixels", EnvironmentCompliance.test_pictures_are_the_same_remotely),
     ],
 )
 def test_a_defect_fails_its_test(
     defect: str, test: Callable[[EnvironmentCompliance], None]
 ) -> None:
     class Compliance(EnvironmentCompliance):
+        env_id = "tests/Defective-v0"
+        imports = (__name__,)
+        kwargs: ClassVar[Mapping[str, Any]] = {"defect": defect}
+
         def make(self) -> Any:
-            return Defective(defect)
+            return Defective(**self.kwargs)
 
     with pytest.raises((AssertionError, ValueError)):
         test(Compliance())
 
-    class Sound(EnvironmentCompliance):
-        def make(self) -> Any:
-            return Defective()
+    class Sound(Compliance):
+        kwargs: ClassVar[Mapping[str, Any]] = {}
 
     test(Sound())
 
