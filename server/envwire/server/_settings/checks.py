@@ -100,9 +100,12 @@ def _are_pairs(value: Sequence[str]) -> bool:
     return all(item.partition("=")[0] and "=" in item for item in value)
 
 
+_LAST_PORT = 65535
+
+
 def _is_address(name: str) -> bool:
     host, _, port = name.rpartition(":")
-    return bool(host) and port.isdigit()
+    return bool(host) and port.isdecimal() and 0 < int(port) <= _LAST_PORT
 
 
 def _is_address_or_empty(name: str) -> bool:

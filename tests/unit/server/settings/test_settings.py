@@ -89,7 +89,13 @@ def test_variables_that_others_set_are_left_alone() -> None:
     assert read_environment(SETTINGS, others) == {}
 
 
-@pytest.mark.parametrize(("name", "value"), [("lease", "60"), ("imports", "m"), ("port", 1.5)])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("lease", "60"), ("imports", "m"), ("port", 1.5)],
+        *[("advertise", "farm:99999"), ("advertise", "farm:²"), ("join", ["farm:0"])],
+    ],
+)
 def test_programs_are_told_as_well(name: str, value: object) -> None:
     wrong: dict[str, Any] = {name: value}
     with pytest.raises(ValueError, match=rf"{name} \({SETTINGS[name].option}\) .* must be"):
