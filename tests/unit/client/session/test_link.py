@@ -15,11 +15,12 @@ import pytest
 
 import envwire.envs as gym
 from envwire.client._session.client_session import ClientSession
+from envwire.client._session.events import Refused, SendAgain
 from envwire.client._session.operations import Close, Replay, Reset, Step
 from envwire.client._session.recording.recording import Recording
 from envwire.client._session.states import TRANSITIONS, Move, ProtocolError, State, moved
-from envwire.client.errors import RemoteError
-from envwire.codec import envwire_family
+from envwire.client.errors import RemoteError, SessionError
+from envwire.codec import FaultError, Reason, encode_fault, envwire_family
 from envwire.envs import spaces
 from envwire.v1 import environment_pb2 as pb
 from tests.unit.client.session.link import Fate, Link, TimeIsUpError
@@ -149,6 +150,21 @@ def test_what_is_taken_back_may_have_been_served(served: bool) -> None:
     story.link.ask(Step(3))
     assert story.env.taken == ([1] if served else []) + [2, 3]
     assert story.replayed() == story.env.taken
+
+
+@pytest.mark.parametrize("reason", [Reason.SEQUENCE_GAP, Reason.SEQUENCE_REUSED])
+def test_a_server_that_refuses_every_number_is_not_asked_for_ever(reason: Reason) -> None:
+    link, refusal = Link(Ledger()), pb.InteractResponse()
+    encode_fault(FaultError(reason, "another number"), refusal.error)
+    link.client.next_request(Reset(None, None))
+    for _ in range(10):
+        event = link.client.receive(refusal.SerializeToString())
+        if not isinstance(event, SendAgain):
+            break
+    assert isinstance(event, Refused)
+    assert isinstance(event.error, SessionError)
+    assert event.error.reason == reason.value
+    assert link.client.closable
 
 
 def test_a_session_that_is_closed_is_ended() -> None:

@@ -39,6 +39,9 @@ _REQUEST_ID_BYTES = 16
 #: What reading a broken answer raises; AttributeError if it answers another kind of request.
 _BROKEN = DecodeError, ValueError, OverflowError, AttributeError
 _NUMBERS = frozenset({Reason.SEQUENCE_GAP, Reason.SEQUENCE_REUSED})
+#: How often one request is sent under another number. A server that follows the protocol refuses two at most: one that
+#: another request used, and the one after it.
+_MOST_RENUMBERINGS = 4
 
 
 class ClientSession:
@@ -94,6 +97,8 @@ class ClientSession:
         self._encode_step, self._decode_step = steps.encode_request, steps.decode_response
         self._operation: Operation[Any] = Render()
         self._request = b""
+        #: The request that was sent under another number last, and how often.
+        self._renumberings: tuple[Operation[Any] | None, int] = None, 0
         #: A request that was taken back, although the server may have served it.
         self._taken_back = b""
 
@@ -212,7 +217,7 @@ class ClientSession:
 
     def _receive_error(self, message: bytes) -> Event:
         fault = decode_fault(self._parsed(message).error, self._family)
-        if self.state is State.AWAITING and fault.reason in _NUMBERS:
+        if self.state is State.AWAITING and fault.reason in _NUMBERS and self._may_renumber():
             return self._renumbered(fault.metadata.get("expected"))
         if self.state is State.MAKING:
             self.state = moved(self.state, Move.END)
@@ -221,6 +226,13 @@ class ClientSession:
             if fault.reason.value in ENDS:
                 self.state = moved(self.state, Move.END)
         return Refused(exception(fault, self._family), fault.warnings)
+
+    def _may_renumber(self) -> bool:
+        """Counts a refused number; returns whether the pending request may be sent under another one."""
+        operation, count = self._renumberings
+        count = count + 1 if operation is self._operation else 1
+        self._renumberings = self._operation, count
+        return count <= _MOST_RENUMBERINGS
 
     def _renumbered(self, expected: str | None) -> Event:
         """Renumbers the pending request: to the number that the server expects, or to the next one if that was used.
