@@ -129,9 +129,8 @@ def decode(message: values_pb2.Value, decoding: Decoding) -> Any:
 def _deeper(room: int, messages: int) -> int:
     """Returns the room that is left inside `messages` messages."""
     if room - messages < 1:
-        raise CodecError(
-            "nested too deeply", f"at most {(_ROOM - 1) // 3} levels of dictionaries", "Flatten it."
-        )
+        levels = f"at most {(_ROOM - 1) // 3} dictionaries or {(_ROOM - 1) // 2} lists deep"
+        raise CodecError("nested too deeply", levels, "Flatten it.")
     return room - messages
 
 
