@@ -855,7 +855,7 @@ class GetAttributeResponse(google.protobuf.message.Message):
     RANDOM_FIELD_NUMBER: builtins.int
     MEMBER_RANDOM_FIELD_NUMBER: builtins.int
     callable: builtins.bool
-    """True: it is a method, which CallMethod can call. Also set if a probe found any attribute."""
+    """True: it is a method, which CallMethod can call."""
     exists: builtins.bool
     """Whether it exists."""
     @property

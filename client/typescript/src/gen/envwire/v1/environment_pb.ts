@@ -995,7 +995,7 @@ export const GetAttributeRequestSchema: GenMessage<GetAttributeRequest> = /*@__P
  */
 export type GetAttributeResponse = Message<"envwire.v1.GetAttributeResponse"> & {
   /**
-   * The attribute; not set if it does not exist and `probe` was set.
+   * The attribute; not set if `probe` was set, or if a generator was requested.
    *
    * @generated from oneof envwire.v1.GetAttributeResponse.result
    */
@@ -1009,7 +1009,7 @@ export type GetAttributeResponse = Message<"envwire.v1.GetAttributeResponse"> & 
     case: "value";
   } | {
     /**
-     * True: it is a method, which CallMethod can call. Also set if a probe found any attribute.
+     * True: it is a method, which CallMethod can call.
      *
      * @generated from field: bool callable = 2;
      */
