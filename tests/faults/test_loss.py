@@ -18,6 +18,7 @@ from envwire.client import (
     ServerUnavailableError,
     SessionLostError,
 )
+from envwire.client._transports.direct.dialing import Dialer
 from envwire.server import Server
 from envwire.testing.comparing import identical
 from tests.conftest import ROOT
@@ -147,6 +148,22 @@ def test_truncation_by_a_killed_session(fragile: Server) -> None:
     assert "SIGKILL" in info["lost_reason"]
     assert env.reset(seed=1)[1]["pid"] != pid
     env.close()
+
+
+@pytest.mark.parametrize("transport", ["direct", "direct-unix", "direct-tcp"])
+def test_a_process_that_dies_before_its_channel_is_opened_is_a_lost_session(
+    fragile: Server, transport: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dial = Dialer.dial
+
+    def dial_the_dead(dialer: Dialer) -> Any:
+        kill_sessions(fragile)
+        return dial(dialer)
+
+    monkeypatch.setattr(Dialer, "dial", dial_the_dead)
+    env = RemoteEnv(fragile.target, "CartPole-v1", transport=transport)
+    with pytest.raises(SessionLostError, match="SIGKILL"):
+        env.reset(seed=1)
 
 
 def test_a_fork_goes_its_own_way_and_outlives_the_first(fragile: Server) -> None:

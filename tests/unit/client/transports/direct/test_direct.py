@@ -65,6 +65,14 @@ def refuse(connection: socket.socket) -> None:
     connection.sendall(framed(response.SerializeToString()))
 
 
+def lose(connection: socket.socket) -> None:
+    """Says that the session's process has died."""
+    greeted(connection)
+    response = direct_pb2.HelloResponse()
+    encode_fault(FaultError(Reason.SESSION_LOST, "it died"), response.error)
+    connection.sendall(framed(response.SerializeToString()))
+
+
 def chat(connection: socket.socket) -> None:
     """Speaks another protocol."""
     greeted(connection)
@@ -342,6 +350,17 @@ def test_an_end_reason_that_is_told_when_it_dials_again_is_the_answer(listen: Li
     reply = pb.InteractResponse.FromString(scene.transport.exchange(RESET, SECONDS).message)
     assert reply.error.message == "never heard of it"
     assert not scene.over_grpc
+    scene.transport.close()
+
+
+@pytest.mark.parametrize("conversations", [(lose,), (hang_up, lose)])
+def test_a_process_that_dies_before_the_first_dial_is_told_where_no_stream_can_tell_it(
+    listen: Listen, conversations: tuple[Conversation, ...]
+) -> None:
+    scene = Scene(listen(*conversations).address, kind="direct-tcp")
+    scene.make()
+    reply = pb.InteractResponse.FromString(scene.transport.exchange(RESET, SECONDS).message)
+    assert reply.error.message == "it died"
     scene.transport.close()
 
 

@@ -11,11 +11,14 @@ import socket
 from collections.abc import Iterable
 
 from envwire.client._errors.connections import refused, unavailable
+from envwire.client._errors.losses import ENDS
 from envwire.client._transports.direct.direct_channel import Channel, TimedChannel, open_channels
 from envwire.client._transports.portability import ABSTRACT_NAMES, KERNEL_TIMES, LIVENESS
 from envwire.client._transports.targets import addresses, is_local
 from envwire.client.credentials import Credentials
 from envwire.client.errors import ServerUnavailableError
+from envwire.codec import Reason
+from envwire.codec.errors.statuses import reason_of
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import RESPONSES
@@ -33,6 +36,8 @@ _DIAL_SECONDS = 3.0
 _MOST_MAILBOXES = 64
 #: For each transport name, whether Unix sockets (True) and TCP ports (False) are tried.
 KINDS = {"direct": (True, False), "direct-unix": (True,), "direct-tcp": (False,)}
+#: The reasons that only the session's own server gives. Any server may know no session of that id.
+_ENDED = ENDS - {Reason.UNKNOWN_SESSION.value}
 
 
 class _BusyError(OSError):
@@ -100,8 +105,8 @@ class Dialer:
         """Opens the channel at the first address that answers.
 
         Returns:
-            The channel; or the error with which the server refused to reopen it, as the reply to the request that
-            needs it; or None if no address answers and a stream may be used instead.
+            The channel; or the error with which the server refused to open it, as the reply to the request that needs
+            it; or None if no address answers and a stream may be used instead.
 
         Raises:
             ServerUnavailableError: No address answers, and no stream may be used instead.
@@ -110,7 +115,7 @@ class Dialer:
         kinds: set[type[OSError]] = set()
         for address in self._addresses:
             try:
-                found = self._greet(address)
+                found = self._greet_surely(address)
             except OSError as error:
                 failures.append(f"{address}: {error}")
                 kinds.add(type(error))
@@ -124,19 +129,31 @@ class Dialer:
             raise self._unavailable(kinds)
         return None
 
+    def _greet_surely(self, address: str) -> Channel | Reply:
+        """Greets as `_greet` does, once more if a session process hangs up that no stream can ask about.
+
+        It has died since the session was made: the next greeting is answered with that.
+        """
+        try:
+            return self._greet(address)
+        except (ConnectionResetError, BrokenPipeError):
+            if self._was_open or self._kind == "direct":
+                raise
+            return self._greet(address)
+
     def _greet(self, address: str) -> Channel | Reply:
-        """Opens a channel at an address; returns it, or the error with which the server refused to reopen it.
+        """Opens a channel at an address; returns it, or the error with which the server refused to open it.
 
         Raises:
             OSError: Nothing answers there, or a server that did not make the session: a forwarded port may lead
-                anywhere, and the session's own server does not refuse its first channel.
+                anywhere. The session's own server refuses its first channel only if the session has ended.
         """
         channel = self._connect(address)
         try:
             response = channel.greet(self._hello, _DIAL_SECONDS)
             if not response.HasField("error"):
                 return channel
-            if not self._was_open:
+            if not self._was_open and reason_of(response.error).value not in _ENDED:
                 raise ConnectionAbortedError(response.error.message)
         except BaseException as error:
             channel.close()
