@@ -10,8 +10,11 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from google.protobuf.message import DecodeError
+
 from envwire.client import errors
 from envwire.client._errors.connections import server_gone, server_unreachable
+from envwire.client._errors.faults import broken_answer
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.events import Event, Refused, SendAgain
 from envwire.client._session.flows import Pause
@@ -61,6 +64,7 @@ def tried_again(session: ClientSession, failure: BaseException) -> Repeating:
         failure: The first failure.
 
     Raises:
+        RemoteError: The answer cannot be parsed.
         BaseException: The last failure.
     """
     retries, failures = session.retries, 0
@@ -86,6 +90,10 @@ def tried_again(session: ClientSession, failure: BaseException) -> Repeating:
         session.take_back()
     else:
         session.give_up()
+    if isinstance(
+        failure, DecodeError
+    ):  # transports read some of an answer, such as where a session was made
+        raise broken_answer(session.label, failure) from failure
     raise failure
 
 

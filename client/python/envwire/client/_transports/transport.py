@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Final, Protocol, runtime_checkable
 
+from google.protobuf.message import DecodeError
+
+from envwire.client._errors.faults import broken_answer
 from envwire.client.credentials import Credentials
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Area, Reply
@@ -104,6 +107,13 @@ class Fronted(Protocol):
 def call(
     transport: Transport, request: environment_pb2.InteractRequest, timeout: float
 ) -> environment_pb2.InteractResponse:
-    """Sends a message and returns the parsed reply; for arguments and errors see `Transport.exchange`."""
-    reply = transport.exchange(request.SerializeToString(), timeout)
-    return environment_pb2.InteractResponse.FromString(reply.message)
+    """Sends a message and returns the parsed reply; for arguments and errors see `Transport.exchange`.
+
+    Raises:
+        RemoteError: The reply cannot be parsed.
+    """
+    try:
+        reply = transport.exchange(request.SerializeToString(), timeout)
+        return environment_pb2.InteractResponse.FromString(reply.message)
+    except DecodeError as error:
+        raise broken_answer(request.WhichOneof("request") or "", error) from error
