@@ -34,6 +34,7 @@ class ConnectionOptions:
         replay_limit: Most requests that "replay" records.
 
     Raises:
+        TypeError: `credentials` are not `Credentials`, or `replay_limit` is not a number.
         ValueError: `on_lost` is unknown, or seconds are negative or not a number.
     """
 
@@ -46,7 +47,14 @@ class ConnectionOptions:
     replay_limit: int = 100_000
 
     def __post_init__(self) -> None:
-        """Checks `on_lost` and seconds."""
+        """Checks the options that a wrong type would break later."""
+        if not isinstance(self.credentials, Credentials | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            kind = type(self.credentials).__name__  # not its text, which may be a token
+            raise TypeError(
+                f"credentials= is a {kind}; pass Credentials, such as Credentials(token=...)"
+            )
+        if not isinstance(self.replay_limit, Real):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"replay_limit={self.replay_limit!r} is not a number")
         if self.on_lost not in ON_LOST:
             raise ValueError(
                 f"unknown on_lost={self.on_lost!r}; choose one of {', '.join(ON_LOST)}"

@@ -21,7 +21,7 @@ from envwire.client._recovery.strategies import STRATEGIES
 from envwire.client._session.attributes import CallMethod, GetAttribute, HasAttribute, SetAttribute
 from envwire.client._session.flows import run_async
 from envwire.client._session.operations import Operation, Render, Step
-from envwire.client._session.requests import WrapperLike, listed, make_request
+from envwire.client._session.requests import WrapperLike, listed, make_request, merged
 from envwire.client._transports.servers import Servers, Targets
 from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
@@ -88,7 +88,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         options = ConnectionOptions(
             transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit
         )
-        wrappers, every = listed(wrappers), {**(env_kwargs or {}), **kwargs}
+        wrappers, every = listed(wrappers), merged(env_kwargs, kwargs)
         request = make_request(env_id, render_mode, wrappers, library, self._family, lease, every)
         maker = SessionMaker(Servers(target, options), request, self._family, watch=False)
         strategy = STRATEGIES[on_lost](options, render_mode)

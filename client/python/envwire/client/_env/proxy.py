@@ -17,7 +17,7 @@ from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._recovery.strategies import STRATEGIES
 from envwire.client._session.flows import run
 from envwire.client._session.operations import Render, Step
-from envwire.client._session.requests import WrapperLike, listed, make_request
+from envwire.client._session.requests import WrapperLike, listed, make_request, merged
 from envwire.client._transports.servers import Servers, Targets
 from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
@@ -84,7 +84,7 @@ class RemoteProxy(RemoteAttributes):
         **kwargs: Any,
     ) -> None:
         wrappers = listed(wrappers)
-        kwargs = {**(env_kwargs or {}), **kwargs}
+        kwargs = merged(env_kwargs, kwargs)
         options = ConnectionOptions(
             transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit
         )

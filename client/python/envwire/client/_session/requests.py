@@ -29,11 +29,14 @@ def make_request(
     """Returns the request for an environment.
 
     Raises:
-        TypeError: The id is not a string.
+        TypeError: The id, the render mode or the library is not a string.
         InvalidRequestError: A keyword argument cannot be encoded, or a wrapper is not given by name.
     """
     if not isinstance(env_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise TypeError(f"the environment's id {env_id!r} is not a string, such as 'CartPole-v1'")
+    for name, value in {"render_mode": render_mode, "library": library}.items():
+        if not isinstance(value, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"{name}={value!r} is not a string")
     request = pb.MakeRequest(env_id=env_id, render_mode=render_mode)
     request.library = library or ""
     request.prefer = "" if library else family.name
@@ -58,6 +61,17 @@ def listed(wrappers: Iterable[WrapperLike]) -> tuple[WrapperLike, ...]:
     if isinstance(wrappers, str):
         raise InvalidRequestError(f"wrappers={wrappers!r} is a string; pass a list, [{wrappers!r}]")
     return tuple(wrappers)
+
+
+def merged(env_kwargs: Mapping[str, Any] | None, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the keyword arguments of an environment, given as a mapping and as further ones.
+
+    Raises:
+        TypeError: `env_kwargs` is not a mapping.
+    """
+    if not isinstance(env_kwargs, Mapping | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"env_kwargs={env_kwargs!r} is not a mapping of names to values")
+    return {**(env_kwargs or {}), **kwargs}
 
 
 def _wrapper(wrapper: WrapperLike) -> tuple[str, Mapping[str, Any]]:

@@ -6,6 +6,7 @@ Sessions step in parallel, but each costs a message per step, so the best number
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import NamedTuple
 
 #: Seconds that one more session adds to a step of all environments: its message, and waking its process. CartPole on
@@ -58,8 +59,13 @@ def lay_out(
         capacities: The capacity of each target.
 
     Raises:
+        TypeError: A number is not an integer.
         ValueError: The numbers do not fit together.
     """
+    numbers = {"num_envs": num_envs, "sessions": sessions or 0, "batch_size": batch_size}
+    for name, value in numbers.items():
+        if not isinstance(value, Integral):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"{name}={value!r} is not an integer")
     if num_envs < 1 or not 1 <= batch_size <= num_envs:
         raise ValueError(
             f"num_envs={num_envs}, batch_size={batch_size}: give at least one environment, and 1 to all of them a batch"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from envwire.client._session.requests import WrapperLike, listed, make_request, set_vector
+from envwire.client._session.requests import WrapperLike, listed, make_request, merged, set_vector
 from envwire.client._transports.transport import Transport
 from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.env_info import NATIVE
@@ -91,7 +91,7 @@ class VectorProxy(Members):
         options = ConnectionOptions(
             transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit
         )
-        wrappers, kwargs = listed(wrappers), {**(env_kwargs or {}), **kwargs}
+        wrappers, kwargs = listed(wrappers), merged(env_kwargs, kwargs)
         request = make_request(env_id, render_mode, wrappers, library, self._family, lease, kwargs)
         set_vector(request, vectorization_mode, autoreset_mode, self._family)
         remake = partial(

@@ -10,7 +10,7 @@ from envwire.client._drivers.call_guard import CallGuard
 from envwire.client._errors.losses import not_live
 from envwire.client._session.attributes import SetAttribute
 from envwire.client._session.operations import Render
-from envwire.client._session.requests import WrapperLike, make_request, set_vector
+from envwire.client._session.requests import WrapperLike, make_request, merged, set_vector
 from envwire.client._transports.servers import Targets
 from envwire.client._transports.transport import Transport
 from envwire.client._vector.aio.async_shards import AsyncShard, PendingSteps, all_of
@@ -89,7 +89,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         options = ConnectionOptions(
             transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit
         )
-        every = {**(env_kwargs or {}), **kwargs}
+        every = merged(env_kwargs, kwargs)
         request = make_request(env_id, render_mode, wrappers, library, self._family, lease, every)
         set_vector(request, vectorization_mode, autoreset_mode, self._family)
         self.num_envs = num_envs
