@@ -131,7 +131,7 @@ class Front:
             try:
                 self._sweep(self._sessions.clock() - asleep_since)
             except Exception:
-                # One session's failure must not stop the leases and deadlines of the others.
+                # One failure must not stop all leases and deadlines.
                 _log.exception("a sweep failed")
 
     def _sweep(self, asleep: float) -> None:

@@ -1,4 +1,4 @@
-"""Log lines about sessions for the operator: made, refused, ended, and why."""
+"""Log lines about sessions for the operator: made, refused, ended, and why, or not swept."""
 
 from __future__ import annotations
 
@@ -40,6 +40,13 @@ def log_end(session: SessionRecord, reason: FaultError) -> None:
     _log_line(
         level, session, f"ended: {reason.reason.value}{message}", output, reason=reason.reason.value
     )
+
+
+def log_not_swept(session: SessionRecord) -> None:
+    """Logs the exception that a sweep of the session raised."""
+    text = "a sweep of it failed"
+    shown = extra(message=text, **session.log_fields)
+    _log.exception("%s: %s", session.label, text, extra=shown)
 
 
 def _log_line(

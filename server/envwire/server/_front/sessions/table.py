@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
 from envwire.server._front.sessions.life import Event
-from envwire.server._front.sessions.log import log_end
+from envwire.server._front.sessions.log import log_end, log_not_swept
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.session_totals import MakeTimings, SessionTotals
 from envwire.server._front.sessions.slots import GroupSlots, Reservations
@@ -276,11 +276,10 @@ class Sessions:
         if self.reservations.sweep():
             self.on_free()
         for session in self:
-            session.poll()
-            if session.activity.overdue(now):
-                session.end(Event.OVERRUN)
-            elif session.activity.expired(now):
-                session.end(Event.EXPIRE)
+            try:
+                _sweep(session, now)
+            except Exception:  # noqa: PERF203 - it must not stop the leases and deadlines of the others
+                log_not_swept(session)
 
     def end_revoked(self, revoked: Callable[[str], bool]) -> None:
         """Ends the sessions of revoked clients.
@@ -291,3 +290,11 @@ class Sessions:
         for session in self:
             if revoked(session.owner):
                 session.end(Event.REVOKE)
+
+
+def _sweep(session: SessionRecord, now: float) -> None:
+    session.poll()
+    if session.activity.overdue(now):
+        session.end(Event.OVERRUN)
+    elif session.activity.expired(now):
+        session.end(Event.EXPIRE)

@@ -1,4 +1,4 @@
-"""Steps are recognised by their first bytes, at any length; other messages are not."""
+"""Steps are recognised by their first bytes, at any length; other messages are not. Sweeps reach every session."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.table import Sessions
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import session_header
@@ -60,3 +61,32 @@ def test_a_step_with_something_behind_it_is_not(sessions: Sessions, behind: byte
     """Protobuf takes the last of several requests: what begins like a step may be a Make."""
     assert sessions.find_by_header(step(1) + behind) is None
     assert sessions.find_by_header(step(1)) is not None
+
+
+class Idle:
+    """A session whose lease has run out, and whose poll may fail."""
+
+    owner, group, label, log_fields = "", "", "session", {}
+
+    def __init__(self, name: str, fails: bool) -> None:
+        self.id, self._fails = name, fails
+        self.events: list[Event] = []
+        self.activity = SimpleNamespace(overdue=lambda _: False, expired=lambda _: True)
+        self.end = self.events.append
+
+    def poll(self) -> None:
+        """Fails, if it is to."""
+        if self._fails:
+            raise RuntimeError("broken scoreboard")
+
+
+def test_a_session_that_fails_does_not_keep_the_others_from_being_swept(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    sessions = Sessions(3, lambda: 0.0, "test")
+    there = [Idle("a", fails=False), Idle("b", fails=True), Idle("c", fails=False)]
+    for each in there:
+        sessions.add(cast("Any", each))
+    sessions.sweep()
+    assert [each.events for each in there] == [[Event.EXPIRE], [], [Event.EXPIRE]]
+    assert "broken scoreboard" in caplog.text
