@@ -94,7 +94,12 @@ class Process:
 
             pid = await fork(descriptors, on_exit)
         process = cls(pid, endpoints, exited, slots, limit)
-        await process._connect(endpoints.link)
+        try:
+            await process._connect(endpoints.link)
+        except Exception:
+            endpoints.link.close()
+            process._on_lost()  # the link tells of its end only once it is connected
+            raise
         return process
 
     async def _connect(self, link: socket.socket) -> None:

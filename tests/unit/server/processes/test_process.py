@@ -55,6 +55,35 @@ def test_a_start_that_is_cancelled_leaves_no_file_open(
     running.close()
 
 
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_start_whose_link_is_not_connected_leaves_no_file_open(
+    loop: Callable[[], asyncio.AbstractEventLoop], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends: list[int] = []
+
+    async def fork(descriptors: Sequence[int], _: object) -> int:
+        ends.append(os.dup(descriptors[0]))
+        return 1
+
+    async def fail(*_: object, **__: object) -> None:
+        raise OSError("no room to watch it")
+
+    async def run() -> None:
+        before = files()
+        with pytest.raises(OSError, match="no room") as caught:
+            await Process.spawn(fork, 1, 1000)
+        os.set_blocking(ends[0], False)
+        assert os.read(ends[0], 1) == b""
+        os.close(ends[0])
+        assert {each for each in files() - before if not _is_excused(each)} == set()
+        del caught  # its traceback held the process until here
+
+    running = loop()
+    monkeypatch.setattr(running, "create_connection", fail)
+    running.run_until_complete(run())
+    running.close()
+
+
 class _Forkserver:
     lifeline = 0
 
