@@ -34,7 +34,10 @@ await onPage(address, async (page) => {
   check((await page.innerText(".events")).includes("ended: SESSION_LOST"), "and when")
   await page.keyboard.press("1")
   await page.locator(".server.free").click()
+  const told = page.waitForEvent("dialog", (dialog) => dialog.type() === "alert")
   await page.getByRole("button", { name: "drain" }).click()
+  await told
+  await page.evaluate(() => {}) // answered once the alert is closed: a key that is pressed while it opens is lost
   await page.keyboard.press("1")
   await page.waitForSelector(".server.unreachable")
 })
