@@ -47,6 +47,12 @@ def test_a_value_of_the_wrong_type_is_named_by_every_proxy(
             proxy("localhost:1", "CartPole-v1", **{name: value})
 
 
+@pytest.mark.parametrize("value", [-1, float("nan")])
+def test_a_limit_of_requests_that_is_none_is_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match=f"replay_limit={value!r} is not a number of requests"):
+        ConnectionOptions(replay_limit=value)
+
+
 @pytest.mark.parametrize("name", ["num_envs", "sessions", "batch_size"])
 @pytest.mark.parametrize("value", ["3", 2.5])
 def test_a_number_of_environments_that_is_no_integer_is_named(name: str, value: Any) -> None:

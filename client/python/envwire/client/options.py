@@ -35,7 +35,7 @@ class ConnectionOptions:
 
     Raises:
         TypeError: `credentials` are not `Credentials`, or `replay_limit` is not a number.
-        ValueError: `on_lost` is unknown, or seconds are negative or not a number.
+        ValueError: `on_lost` is unknown, or a number is negative or NaN.
     """
 
     transport: str | Transport | None = None
@@ -55,6 +55,8 @@ class ConnectionOptions:
             )
         if not isinstance(self.replay_limit, Real):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"replay_limit={self.replay_limit!r} is not a number")
+        if not self.replay_limit >= 0:
+            raise ValueError(f"replay_limit={self.replay_limit!r} is not a number of requests")
         if self.on_lost not in ON_LOST:
             raise ValueError(
                 f"unknown on_lost={self.on_lost!r}; choose one of {', '.join(ON_LOST)}"

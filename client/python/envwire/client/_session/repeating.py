@@ -90,9 +90,7 @@ def tried_again(session: ClientSession, failure: BaseException) -> Repeating:
         session.take_back()
     else:
         session.give_up()
-    if isinstance(
-        failure, DecodeError
-    ):  # transports read some of an answer, such as where a session was made
+    if isinstance(failure, DecodeError):  # transports read where a session was made, and notices
         raise broken_answer(session.label, failure) from failure
     raise failure
 

@@ -115,7 +115,7 @@ class Dialer:
         kinds: set[type[OSError]] = set()
         for address in self._addresses:
             try:
-                found = self._greet_surely(address)
+                found = self._greet_again_once(address)
             except OSError as error:
                 failures.append(f"{address}: {error}")
                 kinds.add(type(error))
@@ -129,10 +129,10 @@ class Dialer:
             raise self._unavailable(kinds)
         return None
 
-    def _greet_surely(self, address: str) -> Channel | Reply:
-        """Greets as `_greet` does, once more if a session process hangs up that no stream can ask about.
+    def _greet_again_once(self, address: str) -> Channel | Reply:
+        """Greets as `_greet` does, and again if the session process hangs up where no stream can ask why.
 
-        It has died since the session was made: the next greeting is answered with that.
+        It has died since the session was made, which is the answer to the second greeting.
         """
         try:
             return self._greet(address)
