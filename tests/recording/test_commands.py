@@ -14,6 +14,7 @@ from PIL import Image
 from typer.testing import CliRunner, Result
 
 from envwire.client import RemoteEnv
+from envwire.codec import encode_value
 from envwire.server import Server
 from envwire.server._recording.files import SUFFIX
 from envwire.server._recording.reader import RecordedSession
@@ -69,6 +70,56 @@ def test_a_table_has_a_row_for_each_reset_and_step(
     assert {row["recording"] for row in rows} == {path.stem}
     assert [row["seed"] for row in rows if row["step"] == "0"] == ["0", "1", "2", "3"]
     assert sum(row["terminated"] == "true" for row in rows) == 3
+
+
+def test_keys_that_json_lacks_are_their_own_json(
+    recorded: tuple[Path, Seen, Server], tmp_path: Path
+) -> None:
+    key: Any = (0, "a")
+    content = {key: {np.int64(2): np.arange(2)}, "plain": [{key: 1}], 3: None}
+
+    def edit(number: int, entry: Any) -> None:
+        if number == 2:
+            entry.response.reset.observation.Clear()
+            encode_value(content, entry.response.reset.observation)
+
+    path = edited(recorded[0], tmp_path / recorded[0].name, edit)
+    told = envwire("export", path, "--csv", tmp_path / "steps.csv")
+    assert told.exit_code == 0, told.output
+    with (tmp_path / "steps.csv").open(newline="") as file:
+        first = next(csv.DictReader(file))
+    assert json.loads(first["observation"]) == {
+        '[0, "a"]': {"2": [0, 1]},
+        "plain": [{'[0, "a"]': 1}],
+        "3": None,
+    }
+
+
+def test_export_says_where_a_recording_cannot_be_read(
+    recorded: tuple[Path, Seen, Server], tmp_path: Path
+) -> None:
+    raw, table, path = recorded[0].read_bytes(), tmp_path / "steps.csv", tmp_path / "x.envrec"
+    path.write_bytes(raw[:-40])
+    told = envwire("export", path, "--csv", table)
+    assert (told.exit_code, f"{path} was torn at byte" in told.output) == (0, True), told.output
+    assert "torn" not in envwire("export", recorded[0], "--csv", table).output
+
+
+def test_a_damaged_value_names_its_recording(
+    recorded: tuple[Path, Seen, Server], tmp_path: Path
+) -> None:
+    def edit(number: int, entry: Any) -> None:
+        if number == 6:
+            entry.response.step.observation.array.data = b"short"
+
+    path = edited(recorded[0], tmp_path / recorded[0].name, edit)
+    for command in (
+        ("export", recorded[0], path, "--csv", tmp_path / "steps.csv"),
+        ("replay", path),
+    ):
+        told = envwire(*command)
+        assert (told.exit_code, told.output.count("\n")) == (1, 1), told.output
+        assert f"{path} is damaged" in told.output
 
 
 def test_a_film_of_what_was_not_rendered_is_of_the_same_states(

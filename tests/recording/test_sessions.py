@@ -200,6 +200,37 @@ def test_a_copy_has_a_recording_that_goes_on_from_its_origin(server: Server, clo
     assert identical([observation(history[2]) for history in histories], seen)
 
 
+def test_a_copy_of_a_copy_goes_on_from_both(server: Server, closed: Any) -> None:
+    env = RemoteEnv(server.target, "CartPole-v1")
+    env.reset(seed=1)
+    env.step(0)
+    copy = env.fork()
+    copy.step(1)
+    copied = copy.fork()
+    seen = copied.step(0)[0]
+    histories = [list(closed(each).exchanges()) for each in (copied, copy, env)]
+    assert list(map(kinds, histories)) == [
+        ["reset", "step", "step", "step", "close"],
+        ["reset", "step", "step", "close"],
+        ["reset", "step", "close"],
+    ]
+    assert identical(observation(histories[0][3]), seen)
+
+
+def test_a_copy_is_not_recorded_behind_what_its_origin_lacks(tmp_path: Path) -> None:
+    with Server(["CartPole-v1"], record=tmp_path, record_max_session_bytes=2000) as server:
+        env = RemoteEnv(server.target, "CartPole-v1")
+        for seed in range(50):
+            env.reset(seed=seed)
+        copy = env.fork()
+        assert (copy.recorded_as, copy.step(0)[1]) == ("", 1.0)
+        copy.close()
+        env.close()
+    (path,) = tmp_path.glob(f"*{SUFFIX}")
+    *_, last = RecordedSession(path).exchanges()
+    assert last.kind == "reset"
+
+
 def test_the_request_that_ends_a_process_is_the_last(server: Server, recorded: Any) -> None:
     env = RemoteEnv(server.target, "tests/Faulty-v0")
     env.reset(seed=1)

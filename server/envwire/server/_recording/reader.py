@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Generator, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from envwire.codec import CodecError
 from envwire.server._recording.files import SUFFIX
 from envwire.server._recording.recording import FORM
 from envwire.v1 import environment_pb2 as pb
@@ -59,6 +60,7 @@ class RecordedSession:
     Attributes:
         header: The session that was recorded.
         ending: How it ended, in words; set once all exchanges were read.
+        torn_at: Byte behind which it cannot be read; None if there is none, and before all exchanges were read.
 
     Raises:
         RecordingError: The file is not a recording, or of a later version.
@@ -77,6 +79,22 @@ class RecordedSession:
                 f"{path} is a recording of form {self.header.form}; this version reads form {FORM}"
             )
         self.ending = ""
+        self.torn_at: int | None = None
+
+    @contextmanager
+    def decoding(self) -> Generator[None]:
+        """Context in which values of this recording are decoded.
+
+        Raises:
+            RecordingError: A value is damaged.
+        """
+        try:
+            yield
+        except CodecError as error:
+            raise RecordingError(
+                f"{self.path} is damaged, or of a later version: {error.path or 'value'} is {error.args[0]}; "
+                "leave this recording out"
+            ) from error
 
     def exchanges(self) -> Iterator[Exchange]:
         """Yields the exchanges in the order of their responses, after those of the origin for a copied session.
@@ -84,7 +102,7 @@ class RecordedSession:
         The requests of a Replay come before the Replay itself.
 
         Raises:
-            RecordingError: The recording of the origin is missing.
+            RecordingError: The recording of the origin is missing, of another environment, or ends too early.
         """
         asked: list[RecordingEntry] = []
         with closing(self._entries(_DEPTH)) as entries:
@@ -96,20 +114,26 @@ class RecordedSession:
         while asked:
             yield _exchange(asked, None)
 
-    def _entries(self, depth: int) -> Generator[RecordingEntry, None, None]:
+    def _entries(self, depth: int, own: int | None = None) -> Generator[RecordingEntry, None, None]:
+        """Yields the entries that precede a copy, and then those of this file: all, or the first `own`."""
         if self.header.copy_of:
-            yield from itertools.islice(
-                self._origin(depth)._entries(depth - 1), 1, self.header.copied_entries
-            )
+            yield from self._origin(depth)._entries(depth - 1, self.header.copied_entries)
         self.ending = "not ended: it is being written, or its process was killed"
+        count = 0
         with self.path.open("rb") as file:
             reader = EntryReader(file)
-            for entry in reader:
+            for entry in itertools.islice(reader, own):
+                count += 1
                 if entry.HasField("end"):
                     self.ending = _ENDS.get(entry.end.reason, "ended")
                 yield entry
-        if reader.torn_at is not None:
-            self.ending = f"torn at byte {reader.torn_at}: its process died while it wrote"
+        if own is not None and count < own:
+            raise RecordingError(
+                f"{self.path} ends before the copy of its session was made, so the copy's recording cannot be read"
+            )
+        self.torn_at = reader.torn_at
+        if self.torn_at is not None:
+            self.ending = f"torn at byte {self.torn_at}: its process died while it wrote, or the file is damaged"
 
     def _origin(self, depth: int) -> RecordedSession:
         name = self.header.copy_of
@@ -118,7 +142,12 @@ class RecordedSession:
             raise RecordingError(
                 f"{self.path} is of a copy of a session, and the recording {name} of that session is not beside it"
             )
-        return RecordedSession(path)
+        origin = RecordedSession(path)
+        if origin.header.make != self.header.make:
+            raise RecordingError(
+                f"{path} is not the recording of the session that was copied to {self.path}: their environments differ"
+            )
+        return origin
 
 
 def _exchange(asked: list[RecordingEntry], response: pb.InteractResponse | None) -> Exchange:

@@ -47,16 +47,19 @@ class Recording:
         self._redaction = Redaction(config.record_redact) if config.record_redact else None
         self._file: AppendedFile | None = None
         self._copied = ("", 0)
+        self._stopped = False
         self._entries = 0
         self._begun = 0
         self.name = ""
 
     def begin(self, made: pb.MakeResponse) -> None:
-        """Creates the file; if that fails, the name stays empty.
+        """Creates the file; if that fails, or nothing may be recorded, the name stays empty.
 
         Args:
             made: The answer to the Make.
         """
+        if self._stopped:
+            return
         self.name = new_name(self._make.env_id)
         path = path_of(self._config.record, self.name)
         self._begun = time.monotonic_ns()
@@ -99,9 +102,13 @@ class Recording:
         self._close()
 
     def copy(self) -> Recording:
-        """Returns the recording for a copy of the session; called in the process that was forked for it."""
+        """Returns the recording for a copy of the session; called in the process that was forked for it.
+
+        It stays empty if this recording has stopped, since the requests between the two would be missing.
+        """
         copy = Recording(self._config, self._make, self._libraries)
         copy._copied = (self.name, self._entries)
+        copy._stopped = self._file is None
         self._close()
         return copy
 

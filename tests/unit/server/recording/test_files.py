@@ -104,6 +104,35 @@ def test_a_copy_without_its_origin_is_refused_and_names_no_other_directory(tmp_p
         list(RecordedSession(path).exchanges())
 
 
+@pytest.mark.parametrize(
+    ("origin", "env_id", "says"),
+    [
+        (("header", "request", "response", "end"), "A-v0", None),
+        (("header", "request"), "A-v0", "origin.envrec ends before the copy"),
+        (("header", "request", "response"), "B-v0", "their environments differ"),
+    ],
+)
+def test_a_copy_is_read_only_behind_its_whole_origin(
+    tmp_path: Path, origin: Any, env_id: str, says: str | None
+) -> None:
+    make = pb.MakeRequest(env_id="A-v0")
+    first = RecordingHeader(form=1, make=pb.MakeRequest(env_id=env_id)).SerializeToString()
+    (tmp_path / "origin.envrec").write_bytes(
+        b"".join(map(bytes, framed("header", 0, [first]))) + entries(*origin[1:])
+    )
+    header = RecordingHeader(form=1, make=make, copy_of="origin", copied_entries=3)
+    path = tmp_path / "copy.envrec"
+    path.write_bytes(
+        b"".join(map(bytes, framed("header", 0, [header.SerializeToString()])))
+        + entries("request", "response")
+    )
+    if says is None:
+        assert [each.kind for each in RecordedSession(path).exchanges()] == ["step", "step"]
+    else:
+        with pytest.raises(RecordingError, match=says):
+            list(RecordedSession(path).exchanges())
+
+
 def test_an_entry_that_does_not_fit_the_disk_is_taken_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

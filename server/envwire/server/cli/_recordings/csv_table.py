@@ -22,6 +22,8 @@ _COLUMNS = (
 )
 #: Observations with more elements, such as images, are written as shape and dtype only.
 _ELEMENTS = 256
+#: Keys of dictionaries that `json` writes as they are.
+_KEYS = (str, int, float, bool, type(None))
 
 
 def write_csv(recordings: list[RecordedSession], path: Path) -> str:
@@ -38,10 +40,11 @@ def write_csv(recordings: list[RecordedSession], path: Path) -> str:
         writer = csv.writer(file)
         writer.writerow(_COLUMNS)
         for recording in tracked(recordings, "recordings"):
-            for number, episode in enumerate(episodes(recording, envwire_family())):
-                for row in _rows(episode):
-                    writer.writerow((recording.path.stem, episode.member, number, *row))
-                    count += 1
+            with recording.decoding():
+                for number, episode in enumerate(episodes(recording, envwire_family())):
+                    for row in _rows(episode):
+                        writer.writerow((recording.path.stem, episode.member, number, *row))
+                        count += 1
     return counted(count, "row")
 
 
@@ -63,11 +66,26 @@ def _rows(episode: Episode) -> Iterator[tuple[Any, ...]]:
 
 def _text(value: Any) -> str:
     """Returns a value as JSON; empty for None."""
-    return "" if value is None else json.dumps(value, default=_jsonable)
+    return "" if value is None else json.dumps(_with_texts_as_keys(value), default=_jsonable)
+
+
+def _with_texts_as_keys(value: Any) -> Any:
+    """Writes keys of dictionaries that JSON does not have, such as tuples, as the text of their own JSON."""
+    if isinstance(value, dict):
+        items: dict[Any, Any] = value
+        return {
+            key if isinstance(key, _KEYS) else _text(key): _with_texts_as_keys(item)
+            for key, item in items.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [_with_texts_as_keys(item) for item in value]
+    return value
 
 
 def _jsonable(value: Any) -> Any:
     if hasattr(value, "dtype"):
         array: npt.NDArray[Any] = np.asarray(value)
-        return array.tolist() if array.size <= _ELEMENTS else f"{array.dtype} {array.shape}"
+        if array.size > _ELEMENTS:
+            return f"{array.dtype} {array.shape}"
+        return _with_texts_as_keys(array.tolist())  # an array of objects may hold dictionaries
     return repr(value)

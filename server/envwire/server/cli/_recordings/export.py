@@ -63,6 +63,11 @@ def export(
                 raise
             needed = f"this form needs: pip install 'envwire[{extra}]'"
             raise CommandError(f"{error.name} is not installed; {needed}") from None
+    for recording in recordings:
+        if recording.torn_at is not None:
+            typer.echo(
+                f"{recording.path} was {recording.ending}; what follows is left out", err=True
+            )
 
 
 def _write(

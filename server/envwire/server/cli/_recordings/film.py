@@ -58,16 +58,19 @@ def write_film(
     if len(recordings) > 1:
         raise RecordingError("a film is of one recording: name one file")
     (recording,) = recordings
-    frames = _recorded(recording)
-    first = next(frames, None)
-    if first is None:
-        frames = _rendered(recording, opened())
+    with recording.decoding():
+        frames = _recorded(recording)
         first = next(frames, None)
-    if first is None:
-        raise RecordingError(f"{recording.path} shows nothing: there is neither a frame nor a step")
-    with contextlib.closing(frames):
-        shown = tracked(itertools.chain([first], frames), "frames")
-        return counted(_WRITERS[form](iter(shown), path, _fps(recording)), "frame")
+        if first is None:
+            frames = _rendered(recording, opened())
+            first = next(frames, None)
+        if first is None:
+            raise RecordingError(
+                f"{recording.path} shows nothing: there is neither a frame nor a step"
+            )
+        with contextlib.closing(frames):
+            shown = tracked(itertools.chain([first], frames), "frames")
+            return counted(_WRITERS[form](iter(shown), path, _fps(recording)), "frame")
 
 
 def _fps(recording: RecordedSession) -> float:

@@ -31,12 +31,14 @@ def write_minari(recordings: list[RecordedSession], name: str) -> str:
     dataset: Any = None
     kept = left = steps = 0
     for recording in tracked(recordings, "recordings"):
-        found = list(episodes(recording, gymnasium_family()))
+        with recording.decoding():
+            found = list(episodes(recording, gymnasium_family()))
         whole = [episode for episode in found if episode.ended]
         left += len(found) - len(whole)
         buffers = [_buffer(episode, kept + number) for number, episode in enumerate(whole)]
         if buffers and dataset is None:
-            dataset = _create(minari, name, buffers, made)
+            with recording.decoding():
+                dataset = _create(minari, name, buffers, made)
         elif buffers:
             dataset.update_dataset_from_buffer(buffers)
         kept, steps = kept + len(buffers), steps + sum(map(len, buffers))

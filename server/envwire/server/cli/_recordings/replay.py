@@ -32,7 +32,8 @@ def replay(
 
     with reporting("replay", RecordingError):
         recording = RecordedSession(file)
-        same = _play(recording, target, imports or [])
+        with recording.decoding():
+            same = _play(recording, target, imports or [])
     if recording.header.redacted:
         names = ", ".join(recording.header.redacted)
         typer.echo(f"values were left out of this recording: {names}", err=True)
