@@ -197,6 +197,7 @@ def test_errors_of_export_are_one_line(recorded: tuple[Path, Seen, Server], tmp_
         ((tmp_path / "none", "--csv", "x"), "No such file"),
         ((path, "--csv", tmp_path / "no" / "x"), "there is no directory"),
         ((path,), "say what to make"),
+        ((path, "--csv", "/dev/full"), "the disk is full; make room"),
         ((path, path, "--gif", tmp_path / "x.gif"), "name one file"),
     ):
         told = envwire("export", *arguments)

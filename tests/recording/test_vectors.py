@@ -186,3 +186,15 @@ def test_a_vector_that_does_not_say_when_members_are_reset_is_refused(
     silent = edited(played[0], tmp_path / "edited", edit)
     with pytest.raises(RecordingError, match="does not say when its members are reset"):
         list(episodes(RecordedSession(silent), envwire_family()))
+
+
+def test_values_that_do_not_fit_their_spaces_are_damage(
+    played: tuple[Path, list[Diary]], tmp_path: Path
+) -> None:
+    def edit(number: int, entry: Any) -> None:
+        if number == 4:
+            entry.response.step.ClearField("typed_terminated")  # one flag for all members
+
+    path = edited(played[0], tmp_path / "edited", edit)
+    with pytest.raises(RecordingError, match="is damaged: its values do not fit"):
+        list(episodes(RecordedSession(path), envwire_family()))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from envwire.codec import Family, decode_mapping, decode_space, decode_value
+from envwire.codec import CodecError, Family, decode_mapping, decode_space, decode_value
 from envwire.codec.steps import read_step
 from envwire.server._recording.reader import Exchange, RecordedSession, RecordingError
 from envwire.v1 import environment_pb2 as pb
@@ -68,10 +69,13 @@ def episodes(recording: RecordedSession, family: Family) -> Iterator[Episode]:
         family: Classes to decode to.
 
     Raises:
-        RecordingError: The recording does not say where the episodes of a vector environment's members begin.
+        CodecError: A value is damaged.
+        RecordingError: The recording does not say where the episodes of a vector environment's members begin, or its
+            values do not fit its spaces.
     """
     if recording.header.made.HasField("vector"):
-        yield from _member_episodes(recording, family)
+        with _fitting(recording):
+            yield from _member_episodes(recording, family)
         return
     episode: Episode | None = None
     for exchange in recording.exchanges():
@@ -88,6 +92,19 @@ def episodes(recording: RecordedSession, family: Family) -> Iterator[Episode]:
                 episode.add_step(exchange.at, *step)
     if episode is not None:
         yield episode
+
+
+@contextmanager
+def _fitting(recording: RecordedSession) -> Generator[None]:
+    """Context in which values are taken apart as their spaces say; raises RecordingError where that fails."""
+    try:
+        yield
+    except CodecError:
+        raise
+    except (LookupError, TypeError, ValueError) as error:
+        raise RecordingError(
+            f"{recording.path} is damaged: its values do not fit its spaces; leave this recording out"
+        ) from error
 
 
 def _begun(request: pb.ResetRequest, response: pb.ResetResponse, family: Family) -> Episode:

@@ -53,7 +53,7 @@ class Recording:
         self.name = ""
 
     def begin(self, made: pb.MakeResponse) -> None:
-        """Creates the file; if that fails, or nothing may be recorded, the name stays empty.
+        """Creates the file with its header; if that fails, or nothing may be recorded, the name stays empty.
 
         Args:
             made: The answer to the Make.
@@ -70,6 +70,10 @@ class Recording:
             self._stop(f"not begun: {error}")
             self.name = ""
         self._append("header", [header.SerializeToString()])
+        if self.name and self._file is None:  # a file without its header cannot be read
+            self.name = ""
+            with contextlib.suppress(OSError):
+                path.unlink()
 
     def _header(self, made: pb.MakeResponse) -> RecordingHeader:
         header = RecordingHeader(form=FORM, make=self._make, made=made)

@@ -158,6 +158,20 @@ def test_an_entry_that_does_not_fit_the_disk_is_taken_back(
     assert recorded.ending.startswith("not ended")
 
 
+@pytest.mark.parametrize("full", ["disk", "limit"])
+def test_what_lacks_its_header_is_no_recording_and_does_not_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str
+) -> None:
+    def refuse(_: int, __: Any) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    if full == "disk":
+        monkeypatch.setattr(files.os, "writev", refuse)
+    made = recording(tmp_path, record_max_session_bytes=10)
+    made.add_request(STEP)
+    assert (made.name, list(tmp_path.iterdir())) == ("", [])
+
+
 def test_a_short_write_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = AppendedFile(tmp_path / "a", limit=0)
     writev = os.writev

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 #: The extra that installs each optional module.
 _EXTRAS = {"minari": "minari", "jax": "minari", "h5py": "minari", "imageio": "mp4"}
+_DISK_FULL = {errno.ENOSPC, errno.EDQUOT}
 
 Files = Annotated[
     list[Path], typer.Argument(help="Recordings, of `envwire serve --record`.", metavar="FILE")
@@ -63,6 +65,12 @@ def export(
                 raise
             needed = f"this form needs: pip install 'envwire[{extra}]'"
             raise CommandError(f"{error.name} is not installed; {needed}") from None
+        except OSError as error:
+            if error.errno not in _DISK_FULL:
+                raise
+            raise CommandError(
+                "the disk is full; make room, and export again: what it wrote last is incomplete"
+            ) from None
     for recording in recordings:
         if recording.torn_at is not None:
             typer.echo(
