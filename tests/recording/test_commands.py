@@ -132,6 +132,8 @@ def test_a_film_of_what_was_not_rendered_is_of_the_same_states(
     film: Any = Image.open(tmp_path / "film.gif")
     assert film.n_frames > len(seen) // 2  # equal neighbours are one longer frame
     film.close()
+    assert "frames" in envwire("export", path, "--gif", tmp_path / "film").output
+    assert (tmp_path / "film").read_bytes() == (tmp_path / "film.gif").read_bytes()
 
 
 def test_a_film_shows_the_frames_that_were_recorded(tmp_path: Path) -> None:
@@ -198,6 +200,8 @@ def test_errors_of_export_are_one_line(recorded: tuple[Path, Seen, Server], tmp_
         ((path, "--csv", tmp_path / "no" / "x"), "there is no directory"),
         ((path,), "say what to make"),
         ((path, "--csv", "/dev/full"), "the disk is full; make room"),
+        ((path, "--csv", path), "is the name of a recording"),
+        ((path, "--gif", tmp_path / "film.envrec"), "is the name of a recording"),
         ((path, path, "--gif", tmp_path / "x.gif"), "name one file"),
     ):
         told = envwire("export", *arguments)

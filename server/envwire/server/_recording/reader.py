@@ -70,6 +70,8 @@ class RecordedSession:
     def __init__(self, path: Path) -> None:
         self.path = path
         with path.open("rb") as file:
+            if not file.seekable():
+                raise RecordingError(f"{path} is a pipe, which can be read once; save it as a file")
             first = next(iter(EntryReader(file)), None)
         if first is None or not first.HasField("header"):
             raise RecordingError(f"{path} is no recording: it does not begin with a header")

@@ -87,6 +87,15 @@ def test_another_file_is_no_recording(tmp_path: Path, content: bytes) -> None:
         RecordedSession(path)
 
 
+def test_a_pipe_is_refused() -> None:
+    reading, writing = os.pipe()
+    os.write(writing, entries("header", "request"))
+    os.close(writing)
+    with pytest.raises(RecordingError, match="save it as a file"):
+        RecordedSession(Path(f"/proc/self/fd/{reading}"))
+    os.close(reading)
+
+
 def test_a_later_form_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "later.envrec"
     header = RecordingHeader(form=2).SerializeToString()

@@ -53,6 +53,7 @@ def export(
 
     if not minari and not csv and not gif and not mp4:
         stop("export", "say what to make: --minari, --csv, --gif or --mp4", USAGE)
+    _spare_recordings(csv, gif, mp4)
     with reporting("export", RecordingError):
         recordings = [RecordedSession(file) for file in files]
         films = {"gif": gif, "mp4": mp4}
@@ -76,6 +77,16 @@ def export(
             typer.echo(
                 f"{recording.path} was {recording.ending}; what follows is left out", err=True
             )
+
+
+def _spare_recordings(*outputs: Path | None) -> None:
+    """Ends the command where it would write over a recording, as with `--csv recordings/*.envrec`."""
+    from envwire.server._recording.files import SUFFIX
+
+    for path in outputs:
+        if path is not None and path.suffix == SUFFIX:
+            told = f"{path} is the name of a recording, which would be lost; name another file"
+            stop("export", told, USAGE)
 
 
 def _write(

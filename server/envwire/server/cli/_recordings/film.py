@@ -137,7 +137,7 @@ def _write_gif(frames: Iterator[Any], path: Path, fps: float) -> int:
     counted = itertools.count()
     pictures = (Image.fromarray(frame) for frame, _ in zip(frames, counted))  # noqa: B905 - counts
     first = next(pictures)
-    first.save(path, save_all=True, append_images=pictures, duration=1000 / fps, loop=0)
+    first.save(path, "GIF", save_all=True, append_images=pictures, duration=1000 / fps, loop=0)
     return next(counted)
 
 
