@@ -71,14 +71,14 @@ def _text(value: Any) -> str:
 
 def _with_texts_as_keys(value: Any) -> Any:
     """Writes keys of dictionaries that JSON does not have, such as tuples, as the text of their own JSON."""
+    content = value  # stays of any type
     if isinstance(value, dict):
-        items: dict[Any, Any] = value
         return {
             key if isinstance(key, _KEYS) else _text(key): _with_texts_as_keys(item)
-            for key, item in items.items()
+            for key, item in content.items()
         }
     if isinstance(value, (list, tuple)):
-        return [_with_texts_as_keys(item) for item in value]
+        return [_with_texts_as_keys(item) for item in content]
     return value
 
 
