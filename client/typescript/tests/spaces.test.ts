@@ -94,6 +94,37 @@ test("bounds that are the same everywhere are written once", () => {
   assert.equal(box(spaces.box([0, 1], 2, [2])).low?.fill, false);
 });
 
+test("a box of float16 is made of numbers, and contains its samples", () => {
+  const boxes = [
+    spaces.box(0.25, 0.3, [3], "float16"),
+    spaces.box(-65504, Number.POSITIVE_INFINITY, [3], "float16"),
+  ];
+  assert.deepEqual([...(boxes[0]?.low.data ?? [])], [0x3400, 0x3400, 0x3400]);
+  for (const box of boxes) for (let drawn = 0; drawn < 100; drawn++) assert.ok(box.contains(box.sample()));
+});
+
+test("a box of one number contains its scalars", () => {
+  const box = spaces.box(-5, 5, [], "int32");
+  assert.ok(box.contains(Scalar.of("int32", 5)));
+  assert.ok(!box.contains(Scalar.of("int32", 6)));
+  assert.ok(!box.contains(Scalar.of("float64", 5)));
+  assert.ok(!spaces.box(-5, 5, [1], "int32").contains(Scalar.of("int32", 5)));
+});
+
+test("integers beyond 2^53 are told apart, and drawn", () => {
+  const space = spaces.discrete(2 ** 62);
+  assert.ok(space.contains(2n ** 62n - 1n));
+  assert.ok(space.contains(Scalar.of("int64", 2n ** 62n - 1n)));
+  assert.ok(!space.contains(2n ** 62n));
+  for (let drawn = 0; drawn < 50; drawn++) assert.ok(space.contains(space.sample()));
+});
+
+test("no sequence of values is a dictionary", () => {
+  for (const value of [[], tuple(), new Uint8Array(0), new Set<Value>(), Scalar.of("int8", 0)])
+    assert.ok(!spaces.dict({}).contains(value));
+  assert.ok(spaces.dict({}).contains({}));
+});
+
 test("bounds of float16 are finite where their numbers are", () => {
   const infinite = 0x7c00;
   const [low, high] = [0, infinite].map((bits) => new NdArray("float16", [1], Uint16Array.of(bits)));

@@ -10,6 +10,7 @@ import {
   encodeValue,
   Float,
   Graph,
+  halfToNumber,
   NdArray,
   Opaque,
   Scalar,
@@ -106,6 +107,16 @@ test("what nests without end is refused instead of filling the stack", () => {
 test("arrays that few bytes claim to be large are refused", () => {
   const filled = Buffer.from("42" + "0d" + "080b" + "1205ffffffff7f" + "1a00" + "2001", "hex");
   assert.throws(() => decodeValue(filled));
+});
+
+test("numbers become the nearest ones of half precision, and halves stay", () => {
+  for (let bits = 0; bits < 0x10000; bits++) {
+    const number = halfToNumber(bits);
+    if (!Number.isNaN(number)) assert.equal(array("float16", [], [number]).data[0], bits); // of NaN there are many
+  }
+  const ties = [1 + 2 ** -11, 1 + 3 * 2 ** -11, 65519.99, 65520, Number.NaN];
+  assert.deepEqual([...array("float16", [5], ties).data], [0x3c00, 0x3c02, 0x7bff, 0x7c00, 0x7e00]);
+  assert.equal(Scalar.of("float16", 0.5).value, 0.5);
 });
 
 test("the data of an array has to fit its shape", () => {

@@ -8,6 +8,7 @@ import { Space } from "./space.js";
 
 /** Returns a value as an array, if it is one. */
 function arrayOf(value: Value): NdArray<TypedArray> | undefined {
+  if (value instanceof Scalar) return new NdArray(value.dtype, [], value.data);
   if (value instanceof NdArray) return Array.isArray(value.data) ? undefined : (value as NdArray<TypedArray>);
   return ArrayBuffer.isView(value) ? fromTypedArray(value as TypedArray) : undefined;
 }
@@ -54,7 +55,6 @@ export class Box extends Space<NdArray<TypedArray>> {
 
   protected draw(random: Generator): NdArray<TypedArray> {
     const [low, high] = [comparable(this.low), comparable(this.high)];
-    if (this.dtype === "float16") throw new TypeError("a box of float16 is not sampled here");
     const whole = !this.dtype.startsWith("float");
     const values = Array.from({ length: this.low.size }, (_, index) =>
       between(random, Number(low(index)), Number(high(index)), whole),
@@ -94,17 +94,19 @@ export class Discrete extends Space<number> {
   }
 
   protected draw(random: Generator): number {
-    return random.integers(this.start, this.start + this.n);
+    const { start, n } = this;
+    if (Number.isSafeInteger(start) && Number.isSafeInteger(n)) return random.integers(start, start + n);
+    return start + Math.floor(random.random() * n); // of the integers there that a number holds
   }
 }
 
 /** Returns the integer that a value is: a plain one, or a scalar or an array without axes of an integer type. */
-export function integerOf(value: Value): number | undefined {
+export function integerOf(value: Value): number | bigint | undefined {
   if (typeof value === "number") return Number.isInteger(value) ? value : undefined;
-  if (typeof value === "bigint") return Number(value);
+  if (typeof value === "bigint") return value;
   const zeroDimensional = value instanceof NdArray && value.shape.length === 0;
   if (!(value instanceof Scalar) && !zeroDimensional) return undefined;
-  return /^u?int/.test(value.dtype) ? Number(value.data[0]) : undefined;
+  return /^u?int/.test(value.dtype) ? (value.data[0] as number | bigint) : undefined;
 }
 
 /** Arrays of int8 zeros and ones. */

@@ -1,7 +1,7 @@
 /** Spaces of texts, and those that are made of other spaces: Dict, Tuple, OneOf, Sequence, Graph. */
 
 import type { Generator } from "../random/generator.js";
-import { entriesOf, mappingOf } from "../values/mappings.js";
+import { entriesOf, isMapping, mappingOf } from "../values/mappings.js";
 import { array, NdArray } from "../values/ndarray.js";
 import {
   Graph as GraphSample,
@@ -52,8 +52,8 @@ export class Dict extends Space<Mapping> {
   }
 
   contains(value: Value): boolean {
-    if (value === null || typeof value !== "object") return false;
-    const given = new Map(entriesOf(value as Mapping));
+    if (!isMapping(value)) return false;
+    const given = new Map(entriesOf(value));
     if (given.size !== this.spaces.size) return false;
     return [...this.spaces].every(
       ([key, space]) => given.has(key) && space.contains(given.get(key) as Value),
@@ -89,7 +89,7 @@ export class OneOf extends Space<TupleSample> {
 
   contains(value: Value): boolean {
     if (!(value instanceof TupleSample) || value.length !== 2) return false;
-    const space = this.spaces[integerOf(value[0] as Value) ?? -1];
+    const space = this.spaces[Number(integerOf(value[0] as Value) ?? -1)];
     return space?.contains(value[1] as Value) ?? false;
   }
 

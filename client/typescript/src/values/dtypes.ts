@@ -79,6 +79,8 @@ export function numpyItemSize(dtype: string): number {
 }
 
 const SMALLEST_HALF = 2 ** -24;
+/** A float64 of this size has no fraction: to add it and take it away rounds a small number, ties to even. */
+const ROUNDER = 2 ** 52;
 
 /** Returns the number that 16 bits of half precision stand for. */
 export function halfToNumber(bits: number): number {
@@ -88,4 +90,16 @@ export function halfToNumber(bits: number): number {
   if (exponent === 0) return sign * fraction * SMALLEST_HALF;
   if (exponent === 0x1f) return fraction ? Number.NaN : sign * Number.POSITIVE_INFINITY;
   return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+}
+
+/** Returns the 16 bits of the number of half precision that is nearest to another, ties to even. */
+export function numberToHalf(number: number): number {
+  const sign = number < 0 || Object.is(number, -0) ? 0x8000 : 0;
+  const size = Math.abs(number);
+  if (Number.isNaN(size)) return 0x7e00;
+  if (size >= 65520) return sign | 0x7c00;
+  const exponent = Math.max(Math.floor(Math.log2(size)), -14); // subnormals have that of the least normal number
+  // Of 1,024 steps from a power of two to the next. A normal number has as many more, which count up its exponent.
+  const steps = size * 2 ** (10 - exponent) + ROUNDER - ROUNDER;
+  return sign | (((exponent + 14) << 10) + steps);
 }

@@ -6,6 +6,7 @@ import {
   isNumeric,
   LAYOUTS,
   type NumericDType,
+  numberToHalf,
   numpyItemSize,
   type TypedArray,
 } from "./dtypes.js";
@@ -93,7 +94,9 @@ export function array(
   if (values !== undefined) {
     const big = data instanceof BigInt64Array || data instanceof BigUint64Array;
     let at = 0;
-    for (const value of values) data[at++] = big ? BigInt(value) : Number(value);
+    const half = dtype === "float16";
+    for (const value of values)
+      data[at++] = big ? BigInt(value) : half ? numberToHalf(Number(value)) : Number(value);
     if (at !== data.length)
       throw new RangeError(`shape [${shape}] of ${dtype} takes ${data.length} numbers, not ${at}`);
   }
