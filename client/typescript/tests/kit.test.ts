@@ -11,7 +11,7 @@ import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { errorFromStatus } from "../src/errors.js";
 import { HelloRequestSchema } from "../src/gen/envwire/v1/direct_pb.js";
 import { InteractRequestSchema, StepRequestSchema } from "../src/gen/envwire/v1/environment_pb.js";
-import { connect, EnvwireError, Generator, type RunningServer, serve } from "../src/index.js";
+import { connect, EnvwireError, Generator, type RunningServer, serve, ValueError } from "../src/index.js";
 import { toMessage } from "../src/values/messages.js";
 import { frameOf, PREAMBLE } from "../src/wire/frames.js";
 import { Counting } from "./counting.js";
@@ -172,6 +172,25 @@ test("a token is asked for, over every method but health", async () => {
   await assert.rejects(connect(guarded.target).make("Counting-v0"), withReason("UNAUTHENTICATED"));
   await using env = await connect(guarded.target, { token: "s3cret" }).make("Counting-v0");
   assert.equal((await env.reset()).observation, 0);
+});
+
+test("a client learns from a restarted server that its session is gone", async () => {
+  const registry = { "Counting-v0": () => new Counting() };
+  const first = await serve(registry, { port: 0 });
+  const { target } = first;
+  await using env = await connect(target).make("Counting-v0");
+  await env.reset();
+  await first.close(); // its direct port and Unix socket as well
+  await using _second = await serve(registry, { port: Number(target.split(":").at(-1)) });
+  await assert.rejects(env.step(1), withReason("UNKNOWN_SESSION"));
+  await assert.rejects(env.step(1), withReason("SESSION_CLOSED"));
+});
+
+test("a lease that is no time is refused, and one without end is the longest", async () => {
+  const here = connect(server.target);
+  for (const lease of [-1, Number.NaN]) await assert.rejects(here.make("Counting-v0", { lease }), ValueError);
+  await using env = await here.make("Counting-v0", { lease: Number.POSITIVE_INFINITY });
+  await env.reset();
 });
 
 test("what is not there is refused", async () => {

@@ -19,6 +19,7 @@ import { bodyOf, type Credentials, GrpcConnection } from "../transports/grpc_cli
 import { StreamTransport } from "../transports/stream.js";
 import type { Transport } from "../transports/transport.js";
 import { UnaryTransport } from "../transports/unary.js";
+import { ValueError } from "../values/encoding.js";
 import { toMapMessage } from "../values/messages.js";
 import type { Mapping, Value } from "../values/types.js";
 import type { CallOptions } from "./driver.js";
@@ -60,6 +61,8 @@ export interface MakeVectorOptions extends MakeOptions {
 const INFO_SECONDS = 60;
 /** Seconds in which an advertised address has to answer; otherwise the session stays at the address that made it. */
 const ADVERTISED_SECONDS = 1;
+/** The longest duration of protobuf in seconds, some 10,000 years. */
+const LONGEST_DURATION = 315_576_000_000;
 const NO_HEADER = new Uint8Array(0);
 
 /** Names a server. The connection is opened when it is first needed. @param target HOST:PORT, or any gRPC name. */
@@ -192,8 +195,10 @@ function wrapper(given: string | { readonly name: string; readonly kwargs?: Mapp
   return { name: given.name, kwargs: toMapMessage(given.kwargs ?? {}, `kwargs of ${given.name}`) };
 }
 
-function duration(seconds: number) {
+function duration(given: number) {
+  if (!(given >= 0)) throw new ValueError("lease", `is ${given}; give 0 seconds or more`);
+  const seconds = Math.min(given, LONGEST_DURATION);
   const whole = Math.trunc(seconds);
-  const nanos = Math.round((seconds - whole) * 1e9);
+  const nanos = Math.floor((seconds - whole) * 1e9);
   return { $typeName: "google.protobuf.Duration", seconds: BigInt(whole), nanos } as const;
 }

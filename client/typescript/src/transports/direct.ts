@@ -66,11 +66,10 @@ export class DirectTransport implements Transport {
 
   async exchange(request: Request, header: Uint8Array, wait: Wait): Promise<Answer> {
     if (!this.holdsLease) {
-      const refusal = await this.#dial(
-        this.#addresses[0] as string,
-        Math.min(DIAL_MILLISECONDS, wait.timeout),
-        wait.signal,
-      );
+      const [address, timeout] = [this.#addresses[0] as string, Math.min(DIAL_MILLISECONDS, wait.timeout)];
+      const refusal = await this.#dial(address, timeout, wait.signal).catch(ifRefused);
+      // The session's server is gone. The one that listens at the target now, if any, knows that the session is lost.
+      if (refusal instanceof ConnectionError) return this.larger.exchange(request, header, wait);
       if (refusal !== undefined) return refusal;
     }
     const channel = this.#channel as DirectChannel;
@@ -119,6 +118,12 @@ function resultOf(message: Uint8Array): HelloResponse["result"] {
   } catch {
     return { case: undefined };
   }
+}
+
+/** Returns the error of an address where nobody listens; throws any other. */
+function ifRefused(error: unknown): ConnectionError {
+  if (error instanceof ConnectionError && error.refused) return error;
+  throw error;
 }
 
 /** A session that serves a request does not answer a hello before it is done: it is tried again. */
