@@ -193,6 +193,14 @@ test("a lease that is no time is refused, and one without end is the longest", a
   await env.reset();
 });
 
+test("a token that no header can carry is refused, without being shown", async () => {
+  for (const token of ["s3cret\n", "s3crét"])
+    await assert.rejects(connect(server.target, { token }).make("Counting-v0"), (error: Error) => {
+      assert.ok(error instanceof ValueError);
+      return !error.message.includes("s3cr");
+    });
+});
+
 test("what is not there is refused", async () => {
   const here = connect(server.target);
   await assert.rejects(here.make("Nothing-v0"), withReason("UNKNOWN_ENVIRONMENT"));

@@ -11,6 +11,7 @@ import {
 } from "@grpc/grpc-js";
 import { ConnectionError, errorFromStatus } from "../errors.js";
 import { ErrorStatusSchema } from "../gen/envwire/v1/status_pb.js";
+import { ValueError } from "../values/encoding.js";
 import type { Answer } from "../wire/envelope.js";
 import { KINDS, type Kind, SERVICE } from "../wire/kinds.js";
 import type { Wait } from "./transport.js";
@@ -83,6 +84,11 @@ function channelCredentials({ ca, key, cert }: TlsOptions): ChannelCredentials {
 
 function metadataOf({ token }: Credentials): Metadata {
   const metadata = new Metadata();
+  if (token !== undefined && !/^[ -~]*$/.test(token))
+    throw new ValueError(
+      "token",
+      "holds characters that no token has; give the line that `envwire token` printed",
+    );
   if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);
   return metadata;
 }
