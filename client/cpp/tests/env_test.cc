@@ -1,6 +1,10 @@
 // The client beside a server in the same process.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <limits>
+#include <string>
+
 #include "envwire/conformance.hpp"
 #include "envwire/envwire.hpp"
 #include "envwire/v1/environment.pb.h"
@@ -10,9 +14,9 @@ namespace {
 
 constexpr char kCounter[] = "Conformance/Counter-v0";
 
-Server Served(bool direct = true) {
+Server Served(bool direct = true, int port = 0) {
   ServeOptions options;
-  options.port = 0;
+  options.port = port;
   options.direct = direct;
   options.max_sessions = 1;
   return Server(ConformanceEnvironments(), options);
@@ -40,6 +44,62 @@ TEST(Env, LeavesNoSessionBehindWhereItsTransportCannotBeHad) {
   connect.transport = TransportKind::kDirect;
   EXPECT_THROW(Env::Make(server.target(), kCounter, {}, connect), Error);
   EXPECT_EQ(Env::Make(server.target(), kCounter).transport(), "stream");
+}
+
+std::string ReasonOf(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.reason();
+  }
+  return "none";
+}
+
+TEST(Env, LearnsFromARestartedServerThatItsSessionIsGone) {
+  std::string target;
+  Env env = [&] {
+    const Server first = Served();  // ends here, with its direct port and Unix socket
+    target = first.target();
+    Env made = Env::Make(target, kCounter);
+    made.Reset();
+    return made;
+  }();
+  const Server second = Served(true, std::stoi(target.substr(target.rfind(':') + 1)));
+  EXPECT_EQ(ReasonOf([&] { env.Step(1); }), "UNKNOWN_SESSION");
+  EXPECT_EQ(ReasonOf([&] { env.Step(1); }), "SESSION_CLOSED");
+}
+
+TEST(Env, TakesNoActionsForAChunkOfNone) {
+  const Server server = Served();
+  Env env = Env::Make(server.target(), kCounter);
+  env.Reset();
+  EXPECT_TRUE(env.StepMany({}).steps.empty());
+  EXPECT_FALSE(env.StepMany({}).error);
+}
+
+TEST(Env, RefusesATokenThatNoHeaderCanCarry) {
+  for (const char* token : {"secret\n", "secr\xc3\xa9t"}) {
+    ConnectOptions connect;
+    connect.token = token;
+    EXPECT_EQ(ReasonOf([&] { Env::Make("localhost:1", kCounter, {}, connect); }), "INVALID_ARGUMENT");
+  }
+}
+
+TEST(Env, RefusesTimesThatAreNone) {
+  const Server server = Served();
+  for (const double seconds : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    MakeOptions options;
+    options.lease = seconds;
+    EXPECT_EQ(ReasonOf([&] { Env::Make(server.target(), kCounter, options); }), "INVALID_ARGUMENT");
+    ConnectOptions connect;
+    connect.timeout = seconds;
+    EXPECT_EQ(ReasonOf([&] { Env::Make(server.target(), kCounter, {}, connect); }), "INVALID_ARGUMENT");
+  }
+  MakeOptions options;
+  ConnectOptions connect;
+  options.lease = connect.timeout = std::numeric_limits<double>::infinity();
+  Env env = Env::Make(server.target(), kCounter, options, connect);
+  EXPECT_EQ(ReasonOf([&] { env.Reset(); }), "none");
 }
 
 }  // namespace

@@ -111,7 +111,8 @@ class Env : public RemoteBase {
   ResetResult Reset(std::optional<std::int64_t> seed = std::nullopt, const std::optional<Dict>& options = std::nullopt);
   // Takes one step. The action has the type of the action space: 1, 0.5, NdArray::Of<float>({2}, {0.1F, 0.2F}).
   StepResult Step(const Value& action);
-  // Takes steps with one message, until the episode ends or an action fails. The server may take fewer than asked for.
+  // Takes up to 1,024 steps with one message, until the episode ends or an action fails. The server may take fewer than
+  // asked for.
   ChunkResult StepMany(const std::vector<Value>& actions);
 
  private:

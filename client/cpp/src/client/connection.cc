@@ -1,5 +1,6 @@
 #include "client/connection.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "transports/direct.h"
@@ -11,9 +12,19 @@ namespace {
 // Time in which an advertised address has to answer; otherwise the session stays at the address that made it.
 constexpr std::chrono::seconds kAdvertised{1};
 
+// The longest duration of protobuf, some 10,000 years.
+constexpr double kLongest = 315576000000;
+
+double Checked(const char* name, double seconds) {
+  if (!(seconds >= 0)) {
+    throw Error("INVALID_ARGUMENT", std::string(name) + " is " + std::to_string(seconds) + ": give 0 seconds or more");
+  }
+  return std::min(seconds, kLongest);
+}
+
 std::optional<Seconds> TimeoutOf(const ConnectOptions& options) {
   if (!options.timeout) return std::nullopt;
-  return Seconds(*options.timeout);
+  return Seconds(Checked("timeout", *options.timeout));
 }
 
 // A connection to the address that the server's operator advertised, if the same server answers there.
@@ -58,9 +69,10 @@ v1::MakeRequest RequestFor(const std::string& id, const MakeOptions& options) {
     if (!wrapper.kwargs.empty()) Encode(wrapper.kwargs, each->mutable_kwargs());
   }
   if (options.lease) {
-    const double whole = std::floor(*options.lease);
+    const double lease = Checked("lease", *options.lease);
+    const double whole = std::floor(lease);
     request.mutable_lease()->set_seconds(static_cast<std::int64_t>(whole));
-    request.mutable_lease()->set_nanos(static_cast<std::int32_t>((*options.lease - whole) * 1e9));
+    request.mutable_lease()->set_nanos(static_cast<std::int32_t>((lease - whole) * 1e9));
   }
   return request;
 }

@@ -113,6 +113,7 @@ StepResult Env::Step(const Value& action) {
 }
 
 ChunkResult Env::StepMany(const std::vector<Value>& actions) {
+  if (actions.empty()) return {};  // on the wire this would be a step without an action
   v1::StepRequest request;
   for (const Value& each : actions) internal::Encode(each, request.add_actions());
   Answer& answer = connection().driver().Serve(Kind::kStep, &request);

@@ -118,8 +118,11 @@ void DirectTransport::Exchange(const Request& request, const std::string& header
                                Answer* answer) {
   try {
     if (!channel_) Open(address_, deadline);
-  } catch (const ConnectionError&) {
-    throw;
+  } catch (const ConnectionError& error) {
+    if (!error.refused) throw;
+    // The session's server is gone. The one that listens at the target now, if any, knows that the session is lost.
+    larger_->Exchange(request, header, deadline, answer);
+    return;
   } catch (const Error& error) {
     // A session that serves a request does not answer a hello before it is done: it is tried again, while there is
     // time.

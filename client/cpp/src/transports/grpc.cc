@@ -1,5 +1,7 @@
 #include "transports/grpc.h"
 
+#include <algorithm>
+
 #include "transports/frames.h"
 #include "transports/grpc_bytes.h"
 #include "transports/methods.h"
@@ -62,12 +64,22 @@ void ReadAnswer(Kind kind, const std::string& body, v1::InteractResponse* messag
   if (!message->ParseFromString(envelope)) throw ConnectionError("an answer could not be read", false, true);
 }
 
+// gRPC ends the process over a header that it cannot send.
+std::string Authorization(const std::string& token) {
+  if (token.empty()) return "";
+  if (!std::all_of(token.begin(), token.end(), [](char each) { return each >= ' ' && each <= '~'; })) {
+    throw Error("INVALID_ARGUMENT",
+                "the token holds characters that no token has: give the line that `envwire token` printed");
+  }
+  return "Bearer " + token;
+}
+
 }  // namespace
 
 GrpcConnection::GrpcConnection(const std::string& target, const ConnectOptions& options)
     : target_(target),
       tls_(options.tls),
-      authorization_(options.token.empty() ? "" : "Bearer " + options.token),
+      authorization_(Authorization(options.token)),
       stub_(std::make_shared<grpc::GenericStub>(ChannelTo(target, options.tls))) {}
 
 std::shared_ptr<grpc::GenericStub> GrpcConnection::stub() {
