@@ -5,6 +5,7 @@
 
 #include "envwire/envwire.hpp"
 #include "spaces/codec.h"
+#include "values/elements.h"
 
 namespace envwire {
 namespace {
@@ -112,6 +113,47 @@ TEST(Spaces, LookIntoStackedSamplesAndGraphs) {
   EXPECT_TRUE(graphs.Contains(graph));
   graph.edge_links = {NdArray::Of<std::int32_t>({1, 2}, {0, 1})};  // there is one node
   EXPECT_FALSE(graphs.Contains(graph));
+}
+
+TEST(Spaces, SampleNoLinksWhereEdgesHaveNoValues) {
+  std::mt19937_64 random(1);
+  const Space graphs(GraphSpace{std::make_shared<const Space>(Discrete{3}), nullptr});
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(graphs.Sample(random).As<Graph>().edge_links.empty());
+}
+
+TEST(Spaces, OfHalfPrecisionContainWhatTheySample) {
+  std::mt19937_64 random(1);
+  // From 0.25 to 0.3 and from -65504 to 65504, and without bounds.
+  const NdArray low(DType::kFloat16, {3}, std::string("\x00\x34\xff\xfb\x00\xfc", 6));
+  const NdArray high(DType::kFloat16, {3}, std::string("\xcd\x34\xff\x7b\x00\x7c", 6));
+  const Space box(Box{low, high});
+  NdArray last;
+  for (int i = 0; i < 200; ++i) {
+    const Value sample = box.Sample(random);
+    EXPECT_TRUE(box.Contains(sample));
+    EXPECT_NE(sample.array(), last);
+    last = sample.array();
+  }
+}
+
+TEST(Arrays, WriteHalfPrecision) {
+  for (unsigned bits = 0; bits < 0x10000U; ++bits) {
+    const auto half = static_cast<std::uint16_t>(bits);
+    const NdArray array(DType::kFloat16, {}, std::string(reinterpret_cast<const char*>(&half), 2));
+    const double number = array.Number(0);
+    EXPECT_TRUE(std::isnan(number) || internal::HalfOf(number) == half) << bits;  // of NaN there are many
+  }
+  EXPECT_EQ(internal::HalfOf(1 + 0x1p-11), 0x3c00);      // a tie, to even
+  EXPECT_EQ(internal::HalfOf(1 + 3 * 0x1p-11), 0x3c02);  // the same, upwards
+  EXPECT_EQ(internal::HalfOf(65520), 0x7c00);
+  EXPECT_EQ(internal::HalfOf(std::nan("")), 0x7e00);
+}
+
+TEST(Spaces, OfOneNumberContainItsScalars) {
+  const Space box = Space::Uniform<std::int32_t>({}, -5, 5);
+  EXPECT_TRUE(box.Contains(Scalar{NdArray::Of<std::int32_t>(5)}));
+  EXPECT_FALSE(box.Contains(Scalar{NdArray::Of<std::int32_t>(6)}));
+  EXPECT_FALSE(Space::Uniform<std::int32_t>({1}, -5, 5).Contains(Scalar{NdArray::Of<std::int32_t>(5)}));
 }
 
 TEST(Values, AreRefusedWhereATextIsNotUtf8) {

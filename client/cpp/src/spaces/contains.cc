@@ -53,7 +53,8 @@ struct Contained {
   const Value& value;
 
   bool operator()(const Box& box) const {
-    const auto* array = value.If<NdArray>();
+    const auto* scalar = value.If<Scalar>();  // NumPy's samples of integers without axes
+    const auto* array = scalar != nullptr ? &scalar->number : value.If<NdArray>();
     return array != nullptr && array->dtype() == box.low.dtype() && array->shape() == box.low.shape() &&
            IsBetween(*array, box.low, box.high);
   }

@@ -33,7 +33,7 @@ class Sampled {
 
   Value operator()(const Box& box) const {
     const DType dtype = box.low.dtype();
-    const bool real = dtype == DType::kFloat32 || dtype == DType::kFloat64;
+    const bool real = dtype == DType::kFloat16 || dtype == DType::kFloat32 || dtype == DType::kFloat64;
     std::string bytes;
     for (std::size_t i = 0; i < box.low.size(); ++i) {
       const double low = box.low.Number(i);
@@ -108,8 +108,8 @@ class Sampled {
     const std::int64_t edges = Integer(random_, 0, std::max<std::int64_t>(nodes * (nodes - 1), 1) - 1);
     Graph graph;
     graph.nodes.push_back(Together(*space.node, Many(*space.node, nodes)));
-    if (edges == 0) return graph;
-    if (space.edge) graph.edges.push_back(Together(*space.edge, Many(*space.edge, edges)));
+    if (edges == 0 || !space.edge) return graph;
+    graph.edges.push_back(Together(*space.edge, Many(*space.edge, edges)));
     std::vector<std::int32_t> links(2 * static_cast<std::size_t>(edges));
     for (auto& node : links) node = static_cast<std::int32_t>(Integer(random_, 0, nodes - 1));
     graph.edge_links.emplace_back(NdArray::Of<std::int32_t>({static_cast<std::size_t>(edges), 2}, links));

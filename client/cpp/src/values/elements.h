@@ -1,6 +1,7 @@
 // Elements of arrays: how many bytes they take, and how numbers become them.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -41,7 +42,19 @@ void AppendAs(std::string* bytes, Number number) {
   bytes->append(reinterpret_cast<const char*>(&element), sizeof(Element));
 }
 
-// Appends a number to the bytes of an array. Throws Error (UNSUPPORTED) for complex numbers, halves, and NumPy's types.
+// The bits of the number of half precision that is nearest to another, ties to even.
+inline std::uint16_t HalfOf(double number) {
+  const unsigned sign = std::signbit(number) ? 0x8000U : 0U;
+  const double size = std::abs(number);
+  if (std::isnan(size)) return static_cast<std::uint16_t>(sign | 0x7e00U);
+  if (size >= 65520) return static_cast<std::uint16_t>(sign | 0x7c00U);
+  const int exponent = std::max(std::ilogb(size), -14);  // subnormals have the exponent of the least normal number
+  // Of 1,024 steps from a power of two to the next. A normal number has as many more, which count up its exponent.
+  const auto steps = static_cast<unsigned>(std::nearbyint(std::ldexp(size, 10 - exponent)));
+  return static_cast<std::uint16_t>(sign | ((static_cast<unsigned>(exponent + 14) << 10U) + steps));
+}
+
+// Appends a number to the bytes of an array. Throws Error (UNSUPPORTED) for complex numbers and NumPy's types.
 template <class Number>
 void AppendElement(std::string* bytes, DType dtype, Number number) {
   switch (dtype) {
@@ -54,6 +67,7 @@ void AppendElement(std::string* bytes, DType dtype, Number number) {
     case DType::kUint16: return AppendAs<std::uint16_t>(bytes, number);
     case DType::kUint32: return AppendAs<std::uint32_t>(bytes, number);
     case DType::kUint64: return AppendAs<std::uint64_t>(bytes, number);
+    case DType::kFloat16: return AppendAs<std::uint16_t>(bytes, HalfOf(static_cast<double>(number)));
     case DType::kFloat32: return AppendAs<float>(bytes, number);
     case DType::kFloat64: return AppendAs<double>(bytes, number);
     default: throw Error("UNSUPPORTED", std::string("cannot write arrays of ") + DTypeName(dtype));
