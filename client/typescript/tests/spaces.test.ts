@@ -116,6 +116,7 @@ test("integers beyond 2^53 are told apart, and drawn", () => {
   assert.ok(space.contains(2n ** 62n - 1n));
   assert.ok(space.contains(Scalar.of("int64", 2n ** 62n - 1n)));
   assert.ok(!space.contains(2n ** 62n));
+  assert.ok(!space.contains(2 ** 60)); // travels as a float
   for (let drawn = 0; drawn < 50; drawn++) assert.ok(space.contains(space.sample()));
 });
 

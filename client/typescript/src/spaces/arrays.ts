@@ -95,14 +95,14 @@ export class Discrete extends Space<number> {
 
   protected draw(random: Generator): number {
     const { start, n } = this;
-    if (Number.isSafeInteger(start) && Number.isSafeInteger(n)) return random.integers(start, start + n);
-    return start + Math.floor(random.random() * n); // of the integers there that a number holds
+    const end = 2 ** 53; // from here on numbers travel as floats
+    return random.integers(start, Math.min(start + Math.min(n, end), end));
   }
 }
 
-/** Returns the integer that a value is: a plain one, or a scalar or an array without axes of an integer type. */
+/** Returns the integer that a value is on the wire: a plain one, or a scalar or 0-d array of an integer type. */
 export function integerOf(value: Value): number | bigint | undefined {
-  if (typeof value === "number") return Number.isInteger(value) ? value : undefined;
+  if (typeof value === "number") return Number.isSafeInteger(value) ? value : undefined;
   if (typeof value === "bigint") return value;
   const zeroDimensional = value instanceof NdArray && value.shape.length === 0;
   if (!(value instanceof Scalar) && !zeroDimensional) return undefined;

@@ -6,7 +6,8 @@ import type { NdArray, Scalar } from "./ndarray.js";
 /**
  * One value.
  *
- * A number that is an integer (and not -0) travels as an integer, any other as a float; `new Float(1)` travels as 1.0.
+ * A number that is a safe integer (and not -0) travels as an integer, any other as a float; `new Float(1)` travels as
+ * 1.0.
  * Integers that a number does not hold exactly arrive as bigint. A Uint8Array is bytes, other typed arrays are arrays
  * with one axis. A dictionary arrives as an object when its keys are texts that an object keeps in order, else as a Map.
  */
