@@ -530,7 +530,14 @@ static int envwire__get_tensor(envwire_env* env, envwire__reader in, envwire_arr
     array->data = env->attachments.data + offset;
     array->bytes = (size_t)size;
   }
-  return array->bytes == size;
+  if (array->bytes != size) return 0;
+  if ((uintptr_t)array->data % envwire__item_sizes[array->dtype] != 0) { /* the caller reads it as numbers */
+    env->scratch.size = 0;
+    envwire__append(&env->scratch, array->data, array->bytes);
+    if (env->scratch.failed) return 0;
+    array->data = env->scratch.data;
+  }
+  return 1;
 }
 
 /* Reads a Value that is an array (8) or a scalar (9). */
@@ -690,6 +697,9 @@ int envwire_step_int(envwire_env* env, int64_t action, envwire_result* result) {
 
 int envwire_step_array(envwire_env* env, const envwire_array* action, envwire_result* result) {
   int i;
+  if (action->ndim < 0 || action->ndim > ENVWIRE_MAX_DIMS) {
+    return envwire__fail(env, "INVALID_VALUE", "an array has from 0 to 8 axes");
+  }
   env->scratch.size = 0;
   for (i = 0; i < action->ndim; ++i) envwire__put_varint(&env->scratch, action->shape[i]);
   env->scratch2.size = 0; /* the Tensor */

@@ -8,6 +8,7 @@
 static void tell(const envwire_result* result) {
   const unsigned char* bytes = (const unsigned char*)result->observation.data;
   size_t i;
+  if ((uintptr_t)bytes % sizeof(float) != 0) printf("misaligned ");
   for (i = 0; i < result->observation.bytes; ++i) printf("%02x", bytes[i]);
   printf(" %.17g %d\n", result->reward, result->terminated || result->truncated);
 }
