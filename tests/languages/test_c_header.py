@@ -66,6 +66,19 @@ def test_a_rollout_is_the_local_one_bit_for_bit() -> None:
     assert seen == outcomes
 
 
+def test_a_session_goes_on_after_bytes_that_are_no_value() -> None:
+    actions, _ = expected(1)
+    port = free_port()
+    with (
+        Server([ENV_ID], direct_port=port),
+        running("cpp", "rollout_c", "127.0.0.1", str(port), ENV_ID, str(SEED)) as process,
+    ):
+        output, _ = process.communicate(f"-1000\n{actions[0]}\n", timeout=60)
+    _, refused, step, _ = output.splitlines()
+    assert refused == "MALFORMED_REQUEST"
+    assert step.endswith(" 1 0")
+
+
 @pytest.mark.long
 def test_no_step_is_lost_or_doubled_while_connections_are_cut() -> None:
     actions, outcomes = expected(1000)

@@ -56,7 +56,7 @@ enum {
 
 /* An array in C order; its elements are valid until the next call with the same environment. */
 typedef struct {
-  int dtype; /* 0 where the value is no array, scalar or plain number: read `message` then */
+  int dtype; /* 0 where the value is neither an array nor a NumPy scalar, such as a plain number: read `message` then */
   int ndim;
   uint64_t shape[ENVWIRE_MAX_DIMS];
   const void* data;
@@ -593,7 +593,10 @@ static int envwire__serve(envwire_env* env, unsigned kind, envwire_result* resul
     env->ended = 1; /* its number is in doubt: this small client goes no further */
     return -1;
   }
-  return envwire__take(env, kind, result);
+  if (envwire__take(env, kind, result) == 0) return 0;
+  /* What did not get as far as the session has used no number. */
+  if (strcmp(env->reason, "MALFORMED_REQUEST") == 0 || strcmp(env->reason, "CAPACITY_REACHED") == 0) --env->sequence;
+  return -1;
 }
 
 /* ---- What users call. ---- */

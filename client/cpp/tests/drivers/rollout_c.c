@@ -1,6 +1,7 @@
 /*
  * Drives an environment with the C header: rollout_c HOST PORT ID SEED, an integer action a line on standard input.
- * Output, a line for the reset and each step: the observation's bytes in hexadecimal, the reward, "1" for an end.
+ * The action -1000 is bytes that are no value. Output, a line for the reset and each step: the observation's bytes in
+ * hexadecimal, the reward, "1" for an end; or the reason of an error.
  */
 #define ENVWIRE_IMPLEMENTATION
 #include "envwire.h"
@@ -26,7 +27,9 @@ int main(int argc, char** argv) {
   }
   tell(&result);
   while (scanf("%lld", &action) == 1) {
-    if (envwire_step_int(env, action, &result) != 0) {
+    const int failed =
+        action == -1000 ? envwire_step_value(env, "\xff", 1, &result) : envwire_step_int(env, action, &result);
+    if (failed) {
       printf("%s\n", envwire_reason(env));
       continue;
     }
