@@ -257,6 +257,7 @@ struct envwire_env {
   envwire__buffer request; /* the frame of the pending request, to be repeated as it is */
   envwire__buffer scratch;
   envwire__buffer scratch2;
+  envwire__buffer elements; /* of the last array, if they arrived unaligned */
   envwire__buffer answer;      /* the message of the last frame */
   envwire__buffer attachments; /* and what came behind it */
 };
@@ -532,10 +533,10 @@ static int envwire__get_tensor(envwire_env* env, envwire__reader in, envwire_arr
   }
   if (array->bytes != size) return 0;
   if ((uintptr_t)array->data % envwire__item_sizes[array->dtype] != 0) { /* the caller reads it as numbers */
-    env->scratch.size = 0;
-    envwire__append(&env->scratch, array->data, array->bytes);
-    if (env->scratch.failed) return 0;
-    array->data = env->scratch.data;
+    env->elements.size = 0;
+    envwire__append(&env->elements, array->data, array->bytes);
+    if (env->elements.failed) return 0;
+    array->data = env->elements.data;
   }
   return 1;
 }
@@ -740,6 +741,7 @@ void envwire_close(envwire_env* env) {
   free(env->request.data);
   free(env->scratch.data);
   free(env->scratch2.data);
+  free(env->elements.data);
   free(env->answer.data);
   free(env->attachments.data);
   free(env);

@@ -8,7 +8,7 @@ import { type Mapping, tuple, type Value } from "../../values/types.js";
 
 /** Returns an action that is in the space, with numbers in the place of scalars. */
 export function plainAction(space: Space, action: Value): Value {
-  if (space instanceof Discrete) return integerOf(action) as number;
+  if (space instanceof Discrete) return Number(integerOf(action));
   if (space instanceof Tuple)
     return tuple(
       ...(action as Value[]).map((each, index) => plainAction(space.spaces[index] as Space, each)),

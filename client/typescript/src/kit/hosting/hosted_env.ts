@@ -183,7 +183,8 @@ export class HostedEnv implements Hosted {
       const value = this.#attributes.get(name);
       if (value === undefined && !probe) throw missing(name);
       answer.exists = value !== undefined;
-      if (probe || typeof value === "function") answer.result = { case: "callable", value: answer.exists };
+      if (probe) return toBinary(GetAttributeResponseSchema, answer);
+      if (typeof value === "function") answer.result = { case: "callable", value: true };
       else answer.result = { case: "value", value: toMessage(value as Value, name) };
     }
     return toBinary(GetAttributeResponseSchema, answer);

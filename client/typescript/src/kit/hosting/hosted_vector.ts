@@ -93,18 +93,16 @@ export class HostedVector implements Hosted {
   #getAttribute(body: Uint8Array): Uint8Array {
     const { name, probe, members } = parseRequest(GetAttributeRequestSchema, body);
     const asked = this.#named(members);
-    const answer = create(GetAttributeResponseSchema, { exists: true });
+    const answer = create(GetAttributeResponseSchema);
+    const values = asked.map(({ attributes }) => attributes.get(name));
+    answer.exists = name === "np_random" || values.every((value) => value !== undefined);
+    if (probe) return toBinary(GetAttributeResponseSchema, answer);
+    if (!answer.exists) throw missing(name);
     if (name === "np_random") {
       for (const { random } of asked) random.create();
       answer.memberRandom = asked.map(({ random }) => random.mirror());
-    } else {
-      const values = asked.map(({ attributes }) => attributes.get(name));
-      answer.exists = values.every((value) => value !== undefined);
-      if (!answer.exists && !probe) throw missing(name);
-      if (probe || typeof values[0] === "function")
-        answer.result = { case: "callable", value: answer.exists };
-      else answer.result = { case: "value", value: toMessage(tuple(...(values as Value[])), name) };
-    }
+    } else if (typeof values[0] === "function") answer.result = { case: "callable", value: true };
+    else answer.result = { case: "value", value: toMessage(tuple(...(values as Value[])), name) };
     return toBinary(GetAttributeResponseSchema, answer);
   }
 

@@ -37,7 +37,7 @@ def a_missing_attribute_is_named(context: CheckContext) -> None:
     session.ask("get_attribute", name="no_such_thing").refused(Reason.ATTRIBUTE_MISSING)
     probed = session.ask("get_attribute", name="no_such_thing", probe=True).of("get_attribute")
     expect(not probed.exists, "exists to be false")
-    expect(not probed.HasField("value"), "no value")
+    expect(probed.WhichOneof("result") is None, "neither value nor callable")
 
 
 @check("DRIVE-19", profile="attributes")
@@ -45,7 +45,7 @@ def a_probe_finds_without_reading(context: CheckContext) -> None:
     """A probe of an existing attribute answers that it exists, without its value."""
     answer = context.make().ask("get_attribute", name="length", probe=True).of("get_attribute")
     expect(answer.exists, "exists to be true")
-    expect(not answer.HasField("value"), "no value")
+    expect(answer.WhichOneof("result") is None, "neither value nor callable")
 
 
 @check("DRIVE-17", profile="attributes")
