@@ -257,7 +257,7 @@ struct envwire_env {
   envwire__buffer request; /* the frame of the pending request, to be repeated as it is */
   envwire__buffer scratch;
   envwire__buffer scratch2;
-  envwire__buffer elements; /* of the last array, if they arrived unaligned */
+  envwire__buffer elements;    /* of the last array, if they arrived unaligned */
   envwire__buffer answer;      /* the message of the last frame */
   envwire__buffer attachments; /* and what came behind it */
 };
