@@ -76,8 +76,9 @@ typedef struct {
 typedef struct envwire_env envwire_env;
 
 /*
- * Makes an environment at a direct port. `token` may be NULL. Returns NULL only if memory is exhausted. Check
- * envwire_error() for errors, and call envwire_close() in any case.
+ * Makes an environment at a direct port. `token` may be NULL; there is no TLS, so anyone on the way to another machine
+ * can read it. Returns NULL only if memory is exhausted. Check envwire_error() for errors, and call envwire_close() in
+ * any case.
  */
 envwire_env* envwire_make(const char* host, const char* port, const char* env_id, const char* token);
 

@@ -85,6 +85,20 @@ TEST(Env, RefusesATokenThatNoHeaderCanCarry) {
   }
 }
 
+TEST(Env, SendsNoTokenToOtherMachinesInTheClear) {
+  ConnectOptions connect;
+  connect.token = "secret";
+  connect.timeout = 0.5;
+  for (const char* target : {"192.0.2.1:50051", "dns:///farm.example:50051", "unixy:1", "127.0.0.1:1,192.0.2.1:1"}) {
+    EXPECT_EQ(ReasonOf([&] { Env::Make(target, kCounter, {}, connect); }), "INVALID_ARGUMENT") << target;
+  }
+  for (const char* target : {"127.0.0.1:1", "ipv4:127.0.0.1:1", "[::1]:1", "unix:/nowhere/socket"}) {
+    EXPECT_NE(ReasonOf([&] { Env::Make(target, kCounter, {}, connect); }), "INVALID_ARGUMENT") << target;
+  }
+  connect.insecure = true;
+  EXPECT_NE(ReasonOf([&] { Env::Make("192.0.2.1:50051", kCounter, {}, connect); }), "INVALID_ARGUMENT");
+}
+
 TEST(Env, RefusesTimesThatAreNone) {
   const Server server = Served();
   for (const double seconds : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {

@@ -201,6 +201,16 @@ test("a token that no header can carry is refused, without being shown", async (
     });
 });
 
+test("a token does not leave the machine in the clear", async () => {
+  const token = "s3cret";
+  for (const target of ["192.0.2.1:50051", "dns:///farm.example:50051", "unixy:1", "127.0.0.1:1,192.0.2.1:1"])
+    await assert.rejects(connect(target, { token }).make("Counting-v0"), /not sent to .* without TLS/);
+  for (const target of ["127.0.0.1:1", "ipv4:127.0.0.1:1", "[::1]:1", "unix:/nowhere/socket"])
+    await assert.rejects(connect(target, { token, timeout: 0.5 }).make("Counting-v0"), EnvwireError);
+  const there = connect("192.0.2.1:50051", { token, insecure: true, timeout: 0.5 });
+  await assert.rejects(there.make("Counting-v0"), EnvwireError);
+});
+
 test("what is not there is refused", async () => {
   const here = connect(server.target);
   await assert.rejects(here.make("Nothing-v0"), withReason("UNKNOWN_ENVIRONMENT"));

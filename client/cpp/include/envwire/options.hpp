@@ -33,6 +33,8 @@ struct ConnectOptions {
   std::string token;
   // Seconds to wait for any answer; absent for slightly more than the server's own limit.
   std::optional<double> timeout;
+  // Whether the token may be sent to other machines without TLS, where anyone on the way can read it.
+  bool insecure = false;
 };
 
 struct Wrapper {

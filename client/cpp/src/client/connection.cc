@@ -31,12 +31,12 @@ std::optional<Seconds> TimeoutOf(const ConnectOptions& options) {
 std::shared_ptr<GrpcConnection> Advertised(const v1::MakeResponse& made, const std::string& target,
                                            const ConnectOptions& options) {
   if (made.address().empty() || made.address() == target) return nullptr;
-  auto there = std::make_shared<GrpcConnection>(made.address(), options);
   try {
+    auto there = std::make_shared<GrpcConnection>(made.address(), options);
     Answer answer;
     UnaryTransport(there).Exchange({Kind::kGetServerInfo, ""}, "", Clock::now() + kAdvertised, &answer);
     if (answer.message.get_server_info().incarnation() == made.incarnation()) return there;
-  } catch (const Error&) {  // nobody there, or not in time
+  } catch (const Error&) {  // nobody there, or not in time, or the token may not go there
   }
   return nullptr;
 }

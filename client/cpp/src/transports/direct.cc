@@ -15,15 +15,13 @@ constexpr std::size_t kFirstLimit = std::size_t{64} * 1024;
 // A firewall that drops packets must not cost a client long; a server that is there answers in milliseconds.
 constexpr std::chrono::seconds kDial{3};
 
-bool IsLocal(const std::string& host) { return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0; }
-
 // The addresses that can be tried from here, each with its host.
 std::vector<std::string> Usable(const v1::MakeResponse& made, const std::string& dialled, bool unix_sockets) {
   const std::string host = SplitAddress(made.address().empty() ? dialled : made.address()).host;
   std::vector<std::string> usable;
   for (const std::string& address : made.direct().addresses()) {
     if (IsUnix(address)) {
-      if (unix_sockets && IsLocal(host)) usable.push_back(address);
+      if (unix_sockets && IsHere(host)) usable.push_back(address);
     } else if (!address.empty() && address.front() == ':') {
       usable.push_back(host.find(':') == std::string::npos ? host : "[" + host + "]");
       usable.back() += address;

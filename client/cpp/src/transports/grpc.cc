@@ -1,10 +1,13 @@
 #include "transports/grpc.h"
 
 #include <algorithm>
+#include <regex>
+#include <sstream>
 
 #include "transports/frames.h"
 #include "transports/grpc_bytes.h"
 #include "transports/methods.h"
+#include "transports/socket.h"
 
 namespace envwire::internal {
 namespace {
@@ -64,12 +67,30 @@ void ReadAnswer(Kind kind, const std::string& body, v1::InteractResponse* messag
   if (!message->ParseFromString(envelope)) throw ConnectionError("an answer could not be read", false, true);
 }
 
-// gRPC ends the process over a header that it cannot send.
-std::string Authorization(const std::string& token) {
+// Whether all addresses of a gRPC target are on this machine.
+bool StaysHere(const std::string& target) {
+  if (IsUnix(target) || target.rfind("unix:", 0) == 0) return true;
+  static const std::regex scheme("^(dns|ipv4|ipv6):(//[^/]*/)?");
+  std::istringstream addresses(std::regex_replace(target, scheme, ""));
+  for (std::string each; std::getline(addresses, each, ',');) {
+    if (!IsHere(SplitAddress(each).host)) return false;
+  }
+  return true;
+}
+
+// The header that holds the token; empty if there is none.
+std::string Authorization(const std::string& target, const ConnectOptions& options) {
+  const std::string& token = options.token;
   if (token.empty()) return "";
+  // gRPC ends the process over a header that it cannot send.
   if (!std::all_of(token.begin(), token.end(), [](char each) { return each >= ' ' && each <= '~'; })) {
     throw Error("INVALID_ARGUMENT",
                 "the token holds characters that no token has: give the line that `envwire token` printed");
+  }
+  if (!options.tls && !options.insecure && !StaysHere(target)) {
+    throw Error("INVALID_ARGUMENT", "the token is not sent to " + target +
+                                        " without TLS, where anyone on the way could read and use it: give `tls`, or "
+                                        "`insecure` if the network is trusted");
   }
   return "Bearer " + token;
 }
@@ -79,7 +100,7 @@ std::string Authorization(const std::string& token) {
 GrpcConnection::GrpcConnection(const std::string& target, const ConnectOptions& options)
     : target_(target),
       tls_(options.tls),
-      authorization_(Authorization(options.token)),
+      authorization_(Authorization(target, options)),
       stub_(std::make_shared<grpc::GenericStub>(ChannelTo(target, options.tls))) {}
 
 std::shared_ptr<grpc::GenericStub> GrpcConnection::stub() {

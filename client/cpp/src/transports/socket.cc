@@ -80,6 +80,8 @@ UnixAddress::UnixAddress(const std::string& name)
 
 bool IsUnix(const std::string& address) { return address.rfind(kUnix, 0) == 0; }
 
+bool IsHere(const std::string& host) { return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0; }
+
 void SetTcpOptions(int fd) {
   const int on = 1;
   const int idle = 15;  // seconds of silence after which the kernel asks whether the peer is there

@@ -57,6 +57,9 @@ inline constexpr char kUnix[] = "unix-abstract:";
 
 bool IsUnix(const std::string& address);
 
+// Whether a host is this machine.
+bool IsHere(const std::string& host);
+
 // The address of an abstract Unix socket. Throws ConnectionError for a name that is too long.
 struct UnixAddress {
   explicit UnixAddress(const std::string& name);

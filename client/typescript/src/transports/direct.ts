@@ -7,7 +7,8 @@ import type { MakeResponse } from "../gen/envwire/v1/environment_pb.js";
 import { ErrorStatusSchema } from "../gen/envwire/v1/status_pb.js";
 import { type Answer, answerTo, type Request, wrap } from "../wire/envelope.js";
 import { frameOf, HEADER_BYTES, PREAMBLE, seal } from "../wire/frames.js";
-import { DirectChannel, splitAddress, UNIX } from "./direct_channel.js";
+import { isHere, splitAddress } from "./addresses.js";
+import { DirectChannel, UNIX } from "./direct_channel.js";
 import type { Credentials, TlsOptions } from "./grpc_client.js";
 import type { Transport, Wait } from "./transport.js";
 import { joined } from "./unary.js";
@@ -134,7 +135,7 @@ function busy(error: { reason?: string }, address: string): unknown {
 
 /** Returns the addresses that can be tried from here, each with its host. */
 function usable(addresses: readonly string[], host: string, unix: boolean): string[] {
-  const local = unix && /^(localhost|127\.[0-9.]+|::1)$/.test(host) && process.platform === "linux";
+  const local = unix && isHere(host) && process.platform === "linux";
   return addresses
     .filter((address) => (address.startsWith(UNIX) ? local : /:\d+$/.test(address)))
     .map((address) =>

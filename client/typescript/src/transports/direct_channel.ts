@@ -5,6 +5,7 @@ import { connect as connectTls } from "node:tls";
 import { ConnectionError } from "../errors.js";
 import { type Frame, FrameError, FrameReader } from "../wire/frames.js";
 import { AdaptiveSpin } from "./adaptive_spin.js";
+import { splitAddress } from "./addresses.js";
 import type { TlsOptions } from "./grpc_client.js";
 import type { Wait } from "./transport.js";
 import { Waiting } from "./waiting.js";
@@ -126,9 +127,4 @@ function open(address: string, tls: TlsOptions | undefined, onread: OnRead): Soc
   if (tls === undefined) return connectTcp({ host, port, onread });
   const servername = tls.serverName ?? host;
   return connectTls({ host, port, ca: tls.ca, cert: tls.cert, key: tls.key, servername, onread } as never);
-}
-
-export function splitAddress(address: string): { host: string; port: number } {
-  const colon = address.lastIndexOf(":");
-  return { host: address.slice(0, colon).replace(/^\[|\]$/g, ""), port: Number(address.slice(colon + 1)) };
 }

@@ -14,6 +14,7 @@ import { ErrorStatusSchema } from "../gen/envwire/v1/status_pb.js";
 import { ValueError } from "../values/encoding.js";
 import type { Answer } from "../wire/envelope.js";
 import { KINDS, type Kind, SERVICE } from "../wire/kinds.js";
+import { staysHere } from "./addresses.js";
 import type { Wait } from "./transport.js";
 import { cancelled, timedOut } from "./waiting.js";
 
@@ -29,6 +30,8 @@ export interface TlsOptions {
 export interface Credentials {
   readonly tls?: boolean | TlsOptions | undefined;
   readonly token?: string | undefined;
+  /** Whether the token may be sent to other machines without TLS, where anyone on the way can read it. */
+  readonly insecure?: boolean | undefined;
 }
 
 const UNLIMITED = -1;
@@ -42,7 +45,7 @@ export class GrpcConnection {
     readonly target: string,
     readonly credentials: Credentials,
   ) {
-    this.metadata = metadataOf(credentials);
+    this.metadata = metadataOf(target, credentials);
   }
 
   get client(): Client {
@@ -82,14 +85,21 @@ function channelCredentials({ ca, key, cert }: TlsOptions): ChannelCredentials {
   return ChannelCredentials.createSsl(pem(ca), pem(key), pem(cert));
 }
 
-function metadataOf({ token }: Credentials): Metadata {
+function metadataOf(target: string, { tls, token, insecure }: Credentials): Metadata {
   const metadata = new Metadata();
-  if (token !== undefined && !/^[ -~]*$/.test(token))
+  if (token === undefined) return metadata;
+  if (!/^[ -~]*$/.test(token))
     throw new ValueError(
       "token",
       "holds characters that no token has; give the line that `envwire token` printed",
     );
-  if (token !== undefined) metadata.set("authorization", `Bearer ${token}`);
+  if (!tls && !insecure && !staysHere(target))
+    throw new ValueError(
+      "token",
+      `is not sent to ${target} without TLS, where anyone on the way could read and use it; ` +
+        "give tls, or insecure: true if the network is trusted",
+    );
+  metadata.set("authorization", `Bearer ${token}`);
   return metadata;
 }
 
