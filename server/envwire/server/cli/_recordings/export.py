@@ -72,11 +72,14 @@ def export(
             raise CommandError(
                 "the disk is full; make room, and export again: what it wrote last is incomplete"
             ) from None
+    _tell_torn(recordings)
+
+
+def _tell_torn(recordings: list[RecordedSession]) -> None:
     for recording in recordings:
         if recording.torn_at is not None:
-            typer.echo(
-                f"{recording.path} was {recording.ending}; what follows is left out", err=True
-            )
+            told = f"{recording.path} was {recording.ending}; what follows is left out"
+            typer.echo(told, err=True)
 
 
 def _spare_recordings(*outputs: Path | None) -> None:
