@@ -122,7 +122,7 @@ class ForkserverLink:
             self._tell({"copying": -1})
             self._adopted.copying -= 1
 
-    def adopt(self, pid: int, on_exit: OnExit) -> None:
+    async def adopt(self, pid: int, on_exit: OnExit) -> None:
         """Registers a process that a session forked from itself, which is now a child of that session's parent.
 
         The front kills the processes of sessions, and the pid comes from one of them: it is not trusted.
@@ -131,16 +131,22 @@ class ForkserverLink:
             ForkError: It is gone already.
             FrameError: It is not such a process, or that of another session.
         """
-        if pid in inherited() and pid not in self._adopted:
+        self._check_copy(pid)
+        if pending := [fork.pid for fork in self._forks.values()]:
+            await asyncio.wait(pending)  # the process may be one of these
+            self._check_copy(pid)
+        if pid in inherited():
             self._adopted.take({pid: on_exit})
             return
-        if not (its_parent := parent(pid)):
-            raise ForkError(f"the copy, process {pid}, is gone")
-        ours = self._process is not None and its_parent == self._process.pid
-        if not ours or pid in self._on_exit:
-            raise FrameError(f"process {pid} as its copy, which it is not")
         self._on_exit[pid] = on_exit
         self._tell({"adopt": pid})
+
+    def _check_copy(self, pid: int) -> None:
+        if not (its_parent := parent(pid)):
+            raise ForkError(f"the copy, process {pid}, is gone")
+        ours = pid in inherited() or (self._process is not None and its_parent == self._process.pid)
+        if not ours or pid in self._on_exit or pid in self._adopted:
+            raise FrameError(f"process {pid} as its copy, which it is not")
 
     def _tell(self, message: dict[str, int]) -> None:
         if self._process is not None:

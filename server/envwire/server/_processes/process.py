@@ -131,7 +131,7 @@ class Process:
             with forkserver.copying():
                 try:
                     pid = await self._copied([*descriptors, forkserver.lifeline])
-                    forkserver.adopt(pid, on_exit)
+                    await forkserver.adopt(pid, on_exit)
                 except FrameError as error:
                     self._on_misbehaved(str(error))
                     raise ForkError(f"the environment's process sent {error}") from error

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 
@@ -68,6 +69,11 @@ def with_forkserver(use: Callable[[ForkserverLink, Recorded, int], Awaitable[Non
 def another(process: Process, pid: int) -> bool:
     """Returns whether a process lives and is another fork server's."""
     return alive(process.pid) and parent_of(process.pid) != pid
+
+
+def forked_by(pid: int) -> set[int]:
+    """Returns the children of a fork server."""
+    return set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
 
 
 def test_a_make_goes_on_when_the_forkserver_is_killed_under_it() -> None:
@@ -184,12 +190,26 @@ def test_a_session_cannot_pass_off_another_process_as_its_copy() -> None:
         try:
             for pid in (session.pid, other.pid, os.getppid()):
                 with pytest.raises(FrameError, match=f"process {pid} "):
-                    forkserver.adopt(pid, lambda _: None)
+                    await forkserver.adopt(pid, lambda _: None)
             for pid in (-1, 0, 1, 2**40):
                 with pytest.raises(ForkError, match="gone"):
-                    forkserver.adopt(pid, lambda _: None)
+                    await forkserver.adopt(pid, lambda _: None)
         finally:
             other.kill()
             other.wait()
+
+    with_forkserver(use)
+
+
+def test_a_session_cannot_pass_off_a_process_that_the_front_has_not_heard_of_yet() -> None:
+    async def use(forkserver: ForkserverLink, placement: Recorded, pid: int) -> None:
+        known = forked_by(pid)
+        making = asyncio.ensure_future(placement.find("bob"))
+        await asyncio.sleep(0)
+        while not (new := forked_by(pid) - known):
+            time.sleep(0.01)  # the event loop hears nothing yet
+        with pytest.raises(FrameError, match="its copy, which it is not"):
+            await forkserver.adopt(new.pop(), lambda _: None)
+        assert alive((await making).pid)
 
     with_forkserver(use)

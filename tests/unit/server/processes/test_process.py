@@ -90,7 +90,7 @@ class _Forkserver:
     def __init__(self) -> None:
         self.adopted: list[int] = []
 
-    def adopt(self, pid: int, on_exit: OnExit) -> None:
+    async def adopt(self, pid: int, on_exit: OnExit) -> None:
         self.adopted.append(pid)
 
     def copying(self) -> contextlib.AbstractContextManager[None]:
