@@ -69,14 +69,18 @@ def episodes(recording: RecordedSession, family: Family) -> Iterator[Episode]:
         family: Classes to decode to.
 
     Raises:
-        CodecError: A value is damaged.
-        RecordingError: The recording does not say where the episodes of a vector environment's members begin, or its
-            values do not fit its spaces.
+        RecordingError: A value is damaged or does not fit its space, or the recording does not say where the episodes
+            of a vector environment's members begin.
     """
-    if recording.header.made.HasField("vector"):
-        with _fitting(recording):
-            yield from _member_episodes(recording, family)
-        return
+    with recording.decoding():
+        if recording.header.made.HasField("vector"):
+            with _fitting(recording):
+                yield from _member_episodes(recording, family)
+        else:
+            yield from _single_episodes(recording, family)
+
+
+def _single_episodes(recording: RecordedSession, family: Family) -> Iterator[Episode]:
     episode: Episode | None = None
     for exchange in recording.exchanges():
         answer = exchange.response

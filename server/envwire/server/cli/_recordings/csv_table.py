@@ -40,11 +40,10 @@ def write_csv(recordings: list[RecordedSession], path: Path) -> str:
         writer = csv.writer(file)
         writer.writerow(_COLUMNS)
         for recording in tracked(recordings, "recordings"):
-            with recording.decoding():
-                for number, episode in enumerate(episodes(recording, envwire_family())):
-                    for row in _rows(episode):
-                        writer.writerow((recording.path.stem, episode.member, number, *row))
-                        count += 1
+            for number, episode in enumerate(episodes(recording, envwire_family())):
+                for row in _rows(episode):
+                    writer.writerow((recording.path.stem, episode.member, number, *row))
+                    count += 1
     return counted(count, "row")
 
 

@@ -31,8 +31,7 @@ def write_minari(recordings: list[RecordedSession], name: str) -> str:
     dataset: Any = None
     kept = left = steps = 0
     for recording in tracked(recordings, "recordings"):
-        with recording.decoding():
-            found = list(episodes(recording, gymnasium_family()))
+        found = list(episodes(recording, gymnasium_family()))
         whole = [episode for episode in found if episode.ended]
         left += len(found) - len(whole)
         buffers = [_buffer(episode, kept + number) for number, episode in enumerate(whole)]
