@@ -131,22 +131,30 @@ class ForkserverLink:
             ForkError: It is gone already.
             FrameError: It is not such a process, or that of another session.
         """
-        self._check_copy(pid)
+        orphaned = self._check_copy(pid)
         if pending := [fork.pid for fork in self._forks.values()]:
             await asyncio.wait(pending)  # the process may be one of these
-            self._check_copy(pid)
-        if pid in inherited():
+            orphaned = self._check_copy(pid)
+        if orphaned:
             self._adopted.take({pid: on_exit})
             return
         self._on_exit[pid] = on_exit
         self._tell({"adopt": pid})
 
-    def _check_copy(self, pid: int) -> None:
+    def _check_copy(self, pid: int) -> bool:
+        """Checks that a process can be a new copy; returns whether it is the front's child, as its fork server is gone.
+
+        Raises:
+            ForkError: It is gone already.
+            FrameError: It is no child of the fork server or the front, or is known as another session's.
+        """
         if not (its_parent := parent(pid)):
             raise ForkError(f"the copy, process {pid}, is gone")
-        ours = pid in inherited() or (self._process is not None and its_parent == self._process.pid)
+        orphaned = pid in inherited()
+        ours = orphaned or (self._process is not None and its_parent == self._process.pid)
         if not ours or pid in self._on_exit or pid in self._adopted:
             raise FrameError(f"process {pid} as its copy, which it is not")
+        return orphaned
 
     def _tell(self, message: dict[str, int]) -> None:
         if self._process is not None:

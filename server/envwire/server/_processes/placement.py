@@ -75,8 +75,7 @@ class Placement:
             OSError: Too many files are open.
         """
         for _ in range(_LOST_FORKSERVERS):
-            with contextlib.suppress(
-                ForkserverLostError
-            ):  # nothing was made yet: it is safe to retry
+            # Nothing was made yet, so it is safe to retry.
+            with contextlib.suppress(ForkserverLostError):
                 return await Process.spawn(fork, slots, self._config.max_message_bytes)
         return await Process.spawn(fork, slots, self._config.max_message_bytes)

@@ -121,10 +121,10 @@ POSITIVE = Check(_is_positive, "more than 0")
 PART = Check(_between(0, 1), "from 0 to 1")
 NOT_NEGATIVE = Check(_between(0), "0 or more")
 LIMIT = Check(_between(0), "0, for no limit, or more")
-PORT = Check(_between(0, 65535), "a port up to 65535, or 0 for any free one")
-OPTIONAL_PORT = Check(_between(0, 65535), "a port up to 65535, or 0 for none")
+PORT = Check(_between(0, _LAST_PORT), "a port up to 65535, or 0 for any free one")
+OPTIONAL_PORT = Check(_between(0, _LAST_PORT), "a port up to 65535, or 0 for none")
 DIRECT_PORT = Check(
-    _between(-1, 65535), "a port up to 65535, 0 for any free one, or -1 for no direct channel"
+    _between(-1, _LAST_PORT), "a port up to 65535, 0 for any free one, or -1 for no direct channel"
 )
 FILES = Check(
     _is_enough_files,
