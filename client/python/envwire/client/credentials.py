@@ -44,6 +44,9 @@ class Credentials:
         override_authority: The name in the server's certificate, if it differs from the host name in the target.
         tls: Whether to use TLS without `ca` and `cert`, with the authorities that gRPC trusts by default.
         insecure: Whether the token may be sent to other machines without TLS, where anyone on the way can read it.
+        http_proxy: Whether gRPC may connect through the proxy that grpc_proxy, https_proxy or http_proxy names
+            (ENVWIRE_HTTP_PROXY=1). Servers on this machine or in a private network, and hosts in no_proxy, are
+            always reached without it.
 
     Raises:
         InvalidRequestError: A certificate without its key, or a token with characters that cannot be sent.
@@ -56,6 +59,7 @@ class Credentials:
     override_authority: str | None = None
     tls: bool = False
     insecure: bool = False
+    http_proxy: bool = field(default_factory=lambda: os.environ.get("ENVWIRE_HTTP_PROXY") == "1")
 
     def __post_init__(self) -> None:
         """Checks that certificate and key are given together, and the token's characters."""

@@ -68,6 +68,7 @@ function openClient(target: string, { tls }: Credentials): Client {
   const options: ClientOptions = {
     "grpc.max_receive_message_length": UNLIMITED,
     "grpc.max_send_message_length": UNLIMITED,
+    "grpc.enable_http_proxy": 0, // as the direct channel; gRPC takes http_proxy even for loopback
     "grpc.keepalive_time_ms": 20_000,
     "grpc.keepalive_timeout_ms": 10_000,
     "grpc.enable_retries": 0, // a session repeats its requests itself, by their numbers

@@ -77,6 +77,7 @@ class Access:
     def channel(self) -> grpc.Channel:
         """Opens a gRPC channel that takes answers of up to `MAX_ANSWER_BYTES`, and sends requests of any size."""
         options = [
+            ("grpc.enable_http_proxy", 0),
             ("grpc.max_receive_message_length", MAX_ANSWER_BYTES),
             ("grpc.max_send_message_length", -1),
         ]

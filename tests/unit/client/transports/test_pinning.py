@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -94,10 +95,8 @@ def test_what_this_machine_does_not_resolve_is_for_grpc(port: int, target: str) 
 
 def test_behind_a_proxy_names_are_its_own(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("grpc_proxy", "http://192.0.2.1:3128")
-    assert pinned(f"{NAME}:{port}", SOON, PLAIN) == (
-        f"{NAME}:{port}",
-        PLAIN,
-    )
+    through = replace(PLAIN, http_proxy=True)
+    assert pinned(f"{NAME}:{port}", SOON, through) == (f"{NAME}:{port}", through)
 
 
 def test_nobody_there_is_told_by_the_name(port: int) -> None:

@@ -29,6 +29,21 @@ def nothing_listens(target: str) -> ServerUnavailableError:
     )
 
 
+def unavailable_through(variable: str, target: str, details: str) -> ServerUnavailableError:
+    """Returns the exception for a connection that a proxy does not make, which says nothing about the server.
+
+    Args:
+        variable: The environment variable that names the proxy. Its value may hold a password.
+        target: The server.
+        details: gRPC's description of the failure.
+    """
+    return unavailable(
+        f"no connection to {target} through the proxy that the variable {variable} names: {details}",
+        f"; correct {variable}, list the host in no_proxy, or leave out http_proxy=True (ENVWIRE_HTTP_PROXY) to "
+        "connect without a proxy",
+    )
+
+
 def broken(text: str) -> ServerUnavailableError:
     """Returns the exception for a connection that was established and broke."""
     return unavailable(text, connected=True)

@@ -6,7 +6,6 @@ gRPC and the direct channel would resolve the name for each new connection, and 
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import threading
 import time
@@ -14,14 +13,13 @@ from dataclasses import replace
 from queue import Empty, SimpleQueue
 
 from envwire.client._transports.connect_wait import ConnectWait
+from envwire.client._transports.proxies import proxy_variable
 from envwire.client._transports.targets import addresses, ip_address_of
 from envwire.client.credentials import Credentials
 
 #: Bounds the delay that an unresponsive host adds before the next address is tried.
 _CONNECT_SECONDS = 1.0
 _PAUSE_SECONDS = 0.1
-#: Environment variables of proxies through which gRPC connects; the proxy resolves names itself.
-_PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 
 
 def pinned(target: str, wait: ConnectWait, credentials: Credentials) -> tuple[str, Credentials]:
@@ -40,7 +38,8 @@ def pinned(target: str, wait: ConnectWait, credentials: Credentials) -> tuple[st
         ServerUnavailableError: No address accepts connections.
     """
     named = addresses(target)
-    if _is_settled(target, named):
+    # A proxy resolves names itself.
+    if _is_settled(target, named) or proxy_variable(target, credentials):
         return target, credentials
     deadline = time.monotonic() + wait.seconds
     found = [each for host, port in named for each in _resolve(host, port, wait.seconds)]
@@ -57,8 +56,7 @@ def _is_settled(target: str, named: list[tuple[str, int]]) -> bool:
     """Returns whether there is only one address, or names are not resolved by this machine."""
     if not named or (len(named) == 1 and _is_numeric(named[0][0])):
         return True
-    asks_another = "://" in target and ":///" not in target
-    return asks_another or any(os.environ.get(name) for name in _PROXIES)
+    return "://" in target and ":///" not in target
 
 
 def _is_numeric(host: str) -> bool:

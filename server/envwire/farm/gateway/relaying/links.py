@@ -19,6 +19,7 @@ from envwire.farm.gateway.registry.states import Member
 from envwire.server._front.grpc.edge import STATUS_KEY
 from envwire.server._settings.listening import host_of
 from envwire.v1 import environment_pb2, status_pb2
+from envwire.wire.channel_options import NO_PROXY
 
 T = TypeVar("T")
 Metadata = tuple[tuple[str, str | bytes], ...]
@@ -79,6 +80,7 @@ class Link:
     def __init__(self, member: Member, config: GatewayConfig) -> None:
         self.address, self.target = member.address, member.target
         options: tuple[tuple[str, Any], ...] = (
+            NO_PROXY,
             ("grpc.use_local_subchannel_pool", 1),
             ("grpc.max_receive_message_length", config.max_message_bytes),
             ("grpc.max_send_message_length", config.max_message_bytes),

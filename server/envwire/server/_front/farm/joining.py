@@ -22,6 +22,7 @@ from envwire.server._front.farm.tunnelling import carry_connection
 from envwire.server._front.front import Front
 from envwire.server._settings.listening import host_of, is_unspecified, local_target
 from envwire.server.config import ServerConfig
+from envwire.wire.channel_options import NO_PROXY
 
 _log = logging.getLogger("envwire.server")
 
@@ -34,6 +35,7 @@ _POLL_SECONDS = 0.1
 #: farm do not all return at once. A restarted gateway has its servers again within the longest pause.
 _FIRST_PAUSE, _MAX_PAUSE = 0.1, 1.0
 _OPTIONS = (
+    NO_PROXY,
     ("grpc.use_local_subchannel_pool", 1),  # otherwise gRPC's backoff outlives the channel
     ("grpc.max_send_message_length", -1),
     ("grpc.keepalive_time_ms", 10_000),

@@ -18,11 +18,13 @@ _MARKS = {True: ("ok", "green"), False: ("failed", "red"), None: ("note", "yello
 
 
 def _open_channel(target: str) -> grpc.Channel:
-    """Opens a channel with the certificates that environment variables name; imports the client only for those."""
-    if not {"ENVWIRE_CA", "ENVWIRE_CERT"} & os.environ.keys():
+    """Opens a channel as environment variables say; imports the client only if there are any."""
+    if not {"ENVWIRE_CA", "ENVWIRE_CERT", "ENVWIRE_HTTP_PROXY"} & os.environ.keys():
         import grpc
 
-        return grpc.insecure_channel(target)
+        from envwire.wire.channel_options import NO_PROXY
+
+        return grpc.insecure_channel(target, [NO_PROXY])
     from envwire.client import Credentials
     from envwire.client._transports.grpc.grpc_connection import open_channel
 

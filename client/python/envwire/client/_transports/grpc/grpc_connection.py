@@ -13,14 +13,22 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from envwire.client._errors.connections import refused, timed_out, too_large, unavailable
+from envwire.client._errors.connections import (
+    refused,
+    timed_out,
+    too_large,
+    unavailable,
+    unavailable_through,
+)
 from envwire.client._errors.faults import CLASSES_BY_CODE
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.grpc.tls_faults import tls_fault
+from envwire.client._transports.proxies import proxy_variable
 from envwire.client._transports.versions import check_version
 from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError, ServerUnavailableError
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.channel_options import NO_PROXY
 
 _log = logging.getLogger("envwire.client")
 
@@ -90,6 +98,7 @@ class Connection:
         self.credentials = credentials
         self.metadata = credentials.metadata
         self.info = pb.GetServerInfoResponse()
+        self._proxy = proxy_variable(target, credentials)
         self.channel = open_channel(target, credentials)
         try:
             self._await_ready(wait, credentials)
@@ -107,6 +116,8 @@ class Connection:
             left = deadline - time.monotonic()
             # The last attempt may end before it is refused as well.
             refuses = is_refusal(missing) or (refuses and left <= 0)
+            if self._proxy and (left <= 0 or not wait.refused):
+                raise unavailable_through(self._proxy, self.target, missing)
             wait.check(self.target, left, refuses)
             # A server may still start; a certificate that is rejected now will be rejected again.
             if fault := tls_fault(self.target, credentials, left):
@@ -135,12 +146,14 @@ class Connection:
             return timed_out(self.target, timeout)
         if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
             return too_large(self.target, details)
+        away = any(words in details for words in _NOT_CONNECTED)
+        if self._proxy and away:
+            return unavailable_through(self._proxy, self.target, details)
         if code is grpc.StatusCode.UNAVAILABLE and is_refusal(details):
             return refused(self.target)
         text = f"the call to {self.target} failed: {code.name}: {details}"
         if code not in _UNAVAILABLE:
             return CLASSES_BY_CODE.get(code.value[0], RemoteError)(text)
-        away = any(words in details for words in _NOT_CONNECTED)
         return unavailable(text, connected=code is grpc.StatusCode.UNAVAILABLE and not away)
 
 
@@ -199,13 +212,14 @@ def open_loop_channel(target: str, credentials: Credentials) -> grpc.aio.Channel
 
 def _opened(library: Any, target: str, credentials: Credentials) -> Any:
     name = credentials.override_authority
+    options = _OPTIONS if proxy_variable(target, credentials) else (*_OPTIONS, NO_PROXY)
     if not credentials.secure:
         authority = (("grpc.default_authority", name),) if name else ()
-        return library.insecure_channel(target, _OPTIONS + authority)
+        return library.insecure_channel(target, options + authority)
     credentials.ssl_context()  # reports what is wrong with the files; gRPC does not
     certificates = grpc.ssl_channel_credentials(*map(credentials.pem, ("ca", "key", "cert")))
     authority = (("grpc.ssl_target_name_override", name),) if name else ()
-    return library.secure_channel(target, certificates, _OPTIONS + authority)
+    return library.secure_channel(target, certificates, options + authority)
 
 
 @cache
