@@ -421,8 +421,8 @@ def test_other_strategies(fragile: Server) -> None:
 def test_a_stopped_server_is_left_for_another_one(
     fragile: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("envwire.client._drivers.silence.LATE_SECONDS", 0.2)
-    monkeypatch.setattr("envwire.client._drivers.silence.PROBE_SECONDS", 0.3)
+    monkeypatch.setattr("envwire.client._drivers.failure_detection.LATE_SECONDS", 0.2)
+    monkeypatch.setattr("envwire.client._drivers.failure_detection.PROBE_SECONDS", 0.3)
     doomed = start().start()
     stopped = family_of(doomed.pid)
 

@@ -22,8 +22,8 @@ from tests.faults.scene import eventually, family_of
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envwire.client._drivers.silence.LATE_SECONDS", 0.2)
-    monkeypatch.setattr("envwire.client._drivers.silence.PROBE_SECONDS", 0.3)
+    monkeypatch.setattr("envwire.client._drivers.failure_detection.LATE_SECONDS", 0.2)
+    monkeypatch.setattr("envwire.client._drivers.failure_detection.PROBE_SECONDS", 0.3)
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def test_a_server_that_is_gone_with_its_address_is_left(
     transport: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The broken connection is the sign, not a late answer; and it ends the attempt to connect again.
-    monkeypatch.setattr("envwire.client._drivers.silence.LATE_SECONDS", 1000.0)
+    monkeypatch.setattr("envwire.client._drivers.failure_detection.LATE_SECONDS", 1000.0)
     monkeypatch.setattr("envwire.client._transports.direct.dialing._DIAL_SECONDS", 1000.0)
     direct = free_port()
     with farm(1, direct_port=direct) as (gateway, servers):

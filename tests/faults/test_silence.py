@@ -46,8 +46,8 @@ def stop(server: Server) -> None:
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envwire.client._drivers.silence.LATE_SECONDS", 0.2)
-    monkeypatch.setattr("envwire.client._drivers.silence.PROBE_SECONDS", 0.3)
+    monkeypatch.setattr("envwire.client._drivers.failure_detection.LATE_SECONDS", 0.2)
+    monkeypatch.setattr("envwire.client._drivers.failure_detection.PROBE_SECONDS", 0.3)
 
 
 def steps(env: Any, count: int) -> list[Any]:

@@ -66,7 +66,7 @@ class Handle(AsyncSessionHandle):
     def __init__(self, failure: Exception | None = None) -> None:
         self._failure = failure
 
-    async def make(self) -> None:
+    async def make_new(self) -> None:
         if self._failure is not None:
             raise self._failure
 

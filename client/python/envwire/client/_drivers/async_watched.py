@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from envwire.client._drivers.silence import Effect, FailureDetector, SilenceWatch
-from envwire.client._session.flows import Pause, run_async
+from envwire.client._drivers.failure_detection import FailureDetector, FailureMonitor
 from envwire.client._transports.async_transports import AsyncTransport
 from envwire.client._transports.loop_waits import LoopDeadline
 from envwire.client._transports.transport import Probeable
 from envwire.client.errors import ServerUnavailableError
 from envwire.wire.frames import Reply
+
+
+class WaitsOfLoop:
+    """Waits of an event loop (see `Waits`)."""
+
+    async def call(self, function: Callable[[], bool]) -> bool:
+        # A thread of its own: in the loop's (six on two cores) the probes of 50 sessions on a stopped server took 17 s,
+        # and the program's own calls waited behind them.
+        thread = ThreadPoolExecutor(1, "envwire-probe")
+        try:
+            return await asyncio.get_running_loop().run_in_executor(thread, function)
+        finally:
+            thread.shutdown(wait=False)
+
+    async def pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
 
 
 class WatchedAsyncTransport:
@@ -29,25 +45,26 @@ class WatchedAsyncTransport:
     ) -> None:
         self._transport = transport
         self._late = LoopDeadline(self._probe_later)
-        self._watch = SilenceWatch(self._late, server, detector, transport.interrupt)
+        self._monitor = FailureMonitor(
+            self._late, server, detector, transport.interrupt, WaitsOfLoop()
+        )
         self._probing: asyncio.Task[None] | None = None
 
     async def exchange(self, request: bytes, timeout: float, header: bytes) -> Reply:
         """Sends a request and returns its reply (see `AsyncTransport.exchange`)."""
-        self._watch.begin()
+        self._monitor.begin()
         try:
             reply = await self._transport.exchange(request, timeout, header)
         except ServerUnavailableError as failure:
-            failed = self._watch.failed(failure, time.monotonic())
-            failure.silent = await run_async(failed, _perform)
+            failure.silent = await self._monitor.failed(failure, time.monotonic())
             raise
         finally:
-            self._watch.end()
-        self._watch.cut_at = 0.0
+            self._monitor.end()
+        self._monitor.cut_at = 0.0
         return reply
 
     def _probe_later(self) -> None:
-        self._probing = asyncio.ensure_future(run_async(self._watch.judge(), _perform))
+        self._probing = asyncio.ensure_future(self._monitor.judge())
 
     def interrupt(self) -> None:
         """Breaks the connection (see `AsyncTransport.interrupt`)."""
@@ -64,18 +81,5 @@ class WatchedAsyncTransport:
         self._transport.close()
 
     def _end(self) -> None:
-        self._watch.end()
+        self._monitor.end()
         self._late.close()
-
-
-async def _perform(effect: Effect) -> bool | None:
-    if isinstance(effect, Pause):
-        await asyncio.sleep(effect.seconds)
-        return None
-    # A thread of its own: in the loop's (six on two cores) the probes of 50 sessions on a stopped server took 17 s, and
-    # the program's own calls waited behind them.
-    thread = ThreadPoolExecutor(1, "envwire-probe")
-    try:
-        return await asyncio.get_running_loop().run_in_executor(thread, effect)
-    finally:
-        thread.shutdown(wait=False)

@@ -8,12 +8,11 @@ from typing import TypeVar
 from envwire.client._drivers import keeper
 from envwire.client._drivers.async_watched import WatchedAsyncTransport
 from envwire.client._drivers.blocking import BlockingDriver
-from envwire.client._drivers.silence import FailureDetector
+from envwire.client._drivers.failure_detection import FailureDetector
 from envwire.client._errors.losses import is_news
 from envwire.client._session.events import Answered, Outcome
-from envwire.client._session.flows import Pause, run_async
 from envwire.client._session.operations import Close, Operation
-from envwire.client._session.repeating import Effect, Send, discarded, settled, tried_again
+from envwire.client._session.repeating import discarded, settled, tried_again
 from envwire.client._session.states import ProtocolError, State
 from envwire.client._transports.async_transports import AsyncTransport, async_transport
 from envwire.client._transports.transport import Probeable
@@ -63,7 +62,7 @@ class AsyncDriver:
         if session.state is not _READY and session.pending:
             if not session.in_doubt:  # the last call's coroutine, or its loop, was closed
                 session.give_up()
-            await run_async(discarded(session), self._perform)
+            await discarded(session, self)
         request = session.next_request(operation)
         try:
             reply = await self._transport.exchange(request, session.timeout, session.header)
@@ -71,24 +70,26 @@ class AsyncDriver:
             # The coroutine is closed, perhaps while another call uses the session.
             raise
         except BaseException as failure:
-            event = await run_async(tried_again(session, failure), self._perform)
+            event = await tried_again(session, self, failure)
         else:
             event = session.receive(reply.message, reply.area)
             if type(event) is Answered and not event.warnings:
                 return event.result  # type: ignore[no-any-return]
         if type(event) is not Answered:
-            event = await run_async(settled(session, event), self._perform)
+            event = await settled(session, self, event)
         return self._outcome.of(event)  # type: ignore[no-any-return]
 
-    async def _perform(self, effect: Effect) -> Reply | None:
-        if isinstance(effect, Send):
-            return await self._transport.exchange(
-                effect.request, effect.timeout, self.session.header
-            )
-        if isinstance(effect, Pause):
-            await asyncio.sleep(effect.seconds)
-            return None
+    async def ask(self, request: bytes, timeout: float) -> Reply:
+        """Sends a request and returns its reply (see `Connection.ask`)."""
+        return await self._transport.exchange(request, timeout, self.session.header)
+
+    async def reply(self) -> Reply:
+        """Never happens: a request is not sent before its reply is awaited."""
         raise ProtocolError("an asyncio driver never sends a request before it awaits the reply")
+
+    async def pause(self, seconds: float) -> None:
+        """Waits."""
+        await asyncio.sleep(seconds)
 
     def _change_loop(self) -> None:
         """Moves to the running event loop.

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 from typing import Any, TypeVar
 
+from envwire.client._drivers.coroutines import run
 from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._errors.losses import is_news
 from envwire.client._session import repeating
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.events import Answered, Outcome
-from envwire.client._session.flows import run
 from envwire.client._session.operations import Close, Operation
 from envwire.client._session.requests import RENEW_LEASE
 from envwire.client._session.states import State
@@ -67,8 +68,8 @@ class BlockingDriver:
             RemoteError: The server refuses, or the environment cannot be made.
         """
         session = self.session
-        send = repeating.Send(session.make_request(request), session.timeout)
-        event = run(repeating.awaited(session, send), self._perform)
+        ask = partial(self.ask, session.make_request(request), session.timeout)
+        event = run(repeating.awaited(session, self, ask))
         return self._outcome.of(event)  # type: ignore[no-any-return]
 
     def serve(self, operation: Operation[_T]) -> _T:
@@ -87,13 +88,13 @@ class BlockingDriver:
             try:
                 reply = self.transport.exchange(request, session.timeout, session.header)
             except BaseException as failure:
-                event = run(repeating.tried_again(session, failure), self._perform)
+                event = run(repeating.tried_again(session, self, failure))
             else:
                 event = session.receive(reply.message, reply.area)
                 if type(event) is Answered and not event.warnings:
                     return event.result  # type: ignore[no-any-return]
             if type(event) is not Answered:
-                event = run(repeating.settled(session, event), self._perform)
+                event = run(repeating.settled(session, self, event))
         return self._outcome.of(event)  # type: ignore[no-any-return]
 
     def begin(self, operation: Operation[Any]) -> None:
@@ -128,9 +129,9 @@ class BlockingDriver:
             if reply is not None:
                 event = session.receive(reply.message, reply.area)
                 if type(event) is not Answered:
-                    event = run(repeating.settled(session, event), self._perform)
+                    event = run(repeating.settled(session, self, event))
             else:
-                event = run(repeating.awaited(session, repeating.Take()), self._perform)
+                event = run(repeating.awaited(session, self, self.reply))
         return self._outcome.of(event)
 
     def await_reply(self) -> bool:
@@ -156,19 +157,24 @@ class BlockingDriver:
                 self.await_reply()
             else:  # its caller was interrupted just before it was sent, or just after it was answered
                 self.session.give_up()
-        run(repeating.discarded(self.session), self._perform)
+        run(repeating.discarded(self.session, self))
 
-    def _perform(self, effect: repeating.Effect) -> Reply | None:
-        if isinstance(effect, repeating.Send):
-            return self.transport.exchange(effect.request, effect.timeout, self.session.header)
-        if isinstance(effect, repeating.Take):  # what `await_reply` received or caught
-            failure, self._failure = self._failure, None
-            reply, self._reply = self._reply, None
-            if failure is not None:
-                raise failure
-            return reply
-        time.sleep(effect.seconds)
-        return None
+    async def ask(self, request: bytes, timeout: float) -> Reply:
+        """Sends a request and returns its reply (see `Connection.ask`)."""
+        return self.transport.exchange(request, timeout, self.session.header)
+
+    async def reply(self) -> Reply:
+        """Returns what `await_reply` received, or raises what it caught (see `Connection.reply`)."""
+        failure, self._failure = self._failure, None
+        reply, self._reply = self._reply, None
+        if failure is not None:
+            raise failure
+        assert reply is not None  # noqa: S101 - `await_reply` sets one of them
+        return reply
+
+    async def pause(self, seconds: float) -> None:
+        """Waits."""
+        time.sleep(seconds)
 
     def fileno(self) -> int:
         """Returns what to poll for the reply (see `Transport.fileno`); -1 if `finish` has to connect again."""

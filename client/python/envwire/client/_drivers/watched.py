@@ -7,12 +7,22 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from envwire.client._drivers.silence import Effect, FailureDetector, SilenceWatch
+from envwire.client._drivers.coroutines import run
+from envwire.client._drivers.failure_detection import FailureDetector, FailureMonitor
 from envwire.client._drivers.watchdog import Deadline
-from envwire.client._session.flows import Pause, run
 from envwire.client._transports.transport import InPlace, Probeable, Transport
 from envwire.client.errors import ServerUnavailableError
 from envwire.wire.frames import Reply
+
+
+class _WaitsOfThread:
+    """Waits of a thread (see `Waits`)."""
+
+    async def call(self, function: Callable[[], bool]) -> bool:
+        return function()
+
+    async def pause(self, seconds: float) -> None:
+        time.sleep(seconds)
 
 
 class ProbeableTransport(Transport, Probeable, Protocol):
@@ -32,18 +42,19 @@ class WatchedTransport:
         self.fileno, self.keep_alive = transport.fileno, transport.keep_alive
         if isinstance(transport, InPlace):
             self.offer = transport.offer
-        self._watch = SilenceWatch(
-            Deadline(self._probe_later), transport, detector, transport.interrupt
+        late = Deadline(self._probe_later)
+        self._monitor = FailureMonitor(
+            late, transport, detector, transport.interrupt, _WaitsOfThread()
         )
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
-        self._watch.begin()
+        self._monitor.begin()
         return self._awaited(self._transport.exchange, request, timeout, header)
 
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Sends a request (see `Transport.send`)."""
-        self._watch.begin()
+        self._monitor.begin()
         self._transport.send(request, timeout, header)
 
     def receive(self) -> Reply:
@@ -54,27 +65,19 @@ class WatchedTransport:
         try:
             reply = receive(*args)
         except ServerUnavailableError as failure:
-            failed = self._watch.failed(failure, time.monotonic())
-            failure.silent = run(failed, _perform)
+            failure.silent = run(self._monitor.failed(failure, time.monotonic()))
             raise
         finally:
-            self._watch.end()
-        self._watch.cut_at = 0.0
+            self._monitor.end()
+        self._monitor.cut_at = 0.0
         return reply
 
     def _probe_later(self) -> None:
         """Probes the server in a thread, because probing a silent server takes up to a second."""
-        args = (self._watch.judge(), _perform)
+        args = (self._monitor.judge(),)
         threading.Thread(target=run, args=args, name="envwire-probe", daemon=True).start()
 
     def close(self) -> None:
         """Closes the transport (see `Transport.close`)."""
-        self._watch.end()
+        self._monitor.end()
         self._transport.close()
-
-
-def _perform(effect: Effect) -> bool | None:
-    if isinstance(effect, Pause):
-        time.sleep(effect.seconds)
-        return None
-    return effect()

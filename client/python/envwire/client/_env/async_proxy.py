@@ -10,16 +10,14 @@ import numpy as np
 
 from envwire.client._drivers.call_guard import CallGuard
 from envwire.client._env.attributes import EnvAttributes
-from envwire.client._env.episodes import StepAlone, call, generator, mirrored_step, reset, step_many
+from envwire.client._env.episodes import call, generator, mirrored_step, reset, step_many
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
 from envwire.client._recovery.async_handle import AsyncSessionHandle
-from envwire.client._recovery.flows import Effect
 from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.strategies import STRATEGIES
 from envwire.client._session.attributes import CallMethod, GetAttribute, HasAttribute, SetAttribute
-from envwire.client._session.flows import run_async
 from envwire.client._session.operations import Operation, Render, Step
 from envwire.client._session.requests import WrapperLike, listed, make_request, merged
 from envwire.client._transports.servers import Servers, Targets
@@ -106,7 +104,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         return await env
 
     async def _make(self) -> None:
-        made = await self._handle.make()
+        made = await self._handle.make_new()
         self._random = MirroredRandom(self._family)
         self._describe(made)
 
@@ -132,7 +130,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         with self._guard:
             if self._handle.vacant:
                 await self._make()
-            return await self._handle.run(reset(self._handle, self._random, seed, options))
+            return await reset(self._handle, self._random, seed, options)
 
     async def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Takes a step (see `Env.step`)."""
@@ -143,7 +141,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         handle, random = self._handle, self._random
         try:
             if random.active:
-                result = await handle.run(mirrored_step(random, action))
+                result = await mirrored_step(handle, random, action)
             else:
                 result = (await handle.serve(Step(action)))[0]
         except RemoteError as error:
@@ -154,13 +152,8 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
     async def step_many(self, actions: Iterable[Any]) -> list[StepResult]:
         """Takes one step per action until the episode ends (see `envwire.client.RemoteEnv.step_many`)."""
         with self._guard:
-            flow = step_many(self._handle, list(actions), self._random.active)
-            return await run_async(flow, self._do)
-
-    async def _do(self, effect: Effect | StepAlone) -> Any:
-        if isinstance(effect, StepAlone):
-            return await self._step(effect.action)
-        return await self._handle.perform(effect)
+            apart = self._random.active
+            return await step_many(self._handle, list(actions), self._step, apart)
 
     async def render(self) -> Any:
         """Returns a frame of the current state (see `Env.render`)."""
@@ -172,7 +165,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
 
     async def _call(self, operation: Operation[_T]) -> _T:
         with self._guard:
-            return await self._handle.run(call(self._random, operation))
+            return await call(self._handle, self._random, operation)
 
     async def get_np_random(self) -> np.random.Generator:
         """Returns the environment's generator, mirrored from now on: both sides draw from one sequence of numbers.
@@ -181,7 +174,8 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
             InvalidRequestError: The environment has no NumPy generator.
         """
         with self._guard:
-            return await self._handle.run(generator(self._random, str(self)))
+            found: np.random.Generator = await generator(self._handle, self._random, str(self))
+            return found
 
     def set_np_random(self, value: np.random.Generator) -> None:
         """Replaces the environment's generator; the new one is sent with the next call."""
@@ -213,19 +207,19 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
     async def save_state(self) -> SavedState:
         """Saves the state of the environment (see `envwire.client.RemoteEnv.save_state`)."""
         with self._guard:
-            return await self._handle.run(save(self._handle, self._random))
+            return await save(self._handle, self._random)
 
     async def restore_state(self, state: SavedState) -> None:
         """Restores a state that `save_state` returned (see `envwire.client.RemoteEnv.restore_state`)."""
         with self._guard:
-            await self._handle.run(restore(self._handle, self._random, state))
+            await restore(self._handle, self._random, state)
 
     async def fork(self) -> Self:
         """Returns a second environment in the same state (see `envwire.client.RemoteEnv.fork`)."""
         with self._guard:
             handle = self._handle.copy()
-            if not await self._handle.run(fork(self._handle, handle)):
-                await handle.run(catch_up(handle))
+            if not await fork(self._handle, handle):
+                await catch_up(handle)
             clone = self._clone(handle)
             clone._guard = CallGuard(self._family, clone.__repr__)
             return clone

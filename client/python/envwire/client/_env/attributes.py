@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
+from envwire.client._drivers.coroutines import run
 from envwire.client._env.episodes import call, generator
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.proxy_arguments import ProxyArguments
@@ -124,7 +125,7 @@ class RemoteAttributes(EnvAttributes[SessionHandle]):
     def np_random(self) -> np.random.Generator:
         """The environment's generator, mirrored from the first read on (see `envwire.client._env.np_random`)."""
         known = self._random.generator
-        return known or self._handle.run(generator(self._random, self._arguments.env_id))
+        return known or run(generator(self._handle, self._random, self._arguments.env_id))
 
     @np_random.setter
     def np_random(self, value: np.random.Generator) -> None:
@@ -163,12 +164,12 @@ class RemoteAttributes(EnvAttributes[SessionHandle]):
 
     def _call_method(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
         self._used = True
-        return self._handle.run(call(self._random, CallMethod(name, args, kwargs)))
+        return run(call(self._handle, self._random, CallMethod(name, args, kwargs)))
 
     def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
         """Sets an attribute of the outermost layer on the server that has it; returns whether it was set."""
         self._used = True
-        return self._handle.run(call(self._random, SetAttribute(name, value, force)))
+        return run(call(self._handle, self._random, SetAttribute(name, value, force)))
 
     def __getattr__(self, name: str) -> Any:
         """Reads an attribute that the proxy does not have from the environment, unless its name is private."""

@@ -1,16 +1,16 @@
-"""Resets, steps, chunks of steps, and calls of an environment whose generator may be mirrored. No I/O."""
+"""Resets, steps, chunks of steps, and calls of an environment whose generator may be mirrored.
+
+Blocking and asyncio environments share these coroutines (see `envwire.client._drivers.coroutines`).
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._recovery.base_handle import BaseSessionHandle
-from envwire.client._recovery.flows import Ask, Asking, Effect, Flow
-from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.attributes import GetRandom
 from envwire.client._session.operations import Operation, Reset, Step, StepMany
 from envwire.client.errors import InvalidRequestError, RemoteEnvError, RemoteError
@@ -18,18 +18,19 @@ from envwire.codec.steps import StepResult, truth
 from envwire.v1 import spaces_pb2
 
 _T = TypeVar("_T")
+Handle: TypeAlias = BaseSessionHandle[Any]
 
 #: Most actions in one request, by the protocol.
 _MAX_ACTIONS = 1024
 _CAPABILITY = "chunk"
 
 
-def reset(
-    handle: BaseSessionHandle[Any],
+async def reset(
+    handle: Handle,
     random: MirroredRandom,
     seed: int | None,
     options: dict[str, Any] | None,
-) -> Flow[tuple[Any, dict[str, Any]]]:
+) -> tuple[Any, dict[str, Any]]:
     """Starts an episode.
 
     Args:
@@ -44,52 +45,45 @@ def reset(
     state = random.changed()
     if state is None and seed is None and strategy.recording is not None:
         # Not the mirror's: a method that was called since the last answer may have drawn.
-        state = yield from _generator_state(strategy)
-    result, mirror = yield from _ask(random, Reset(seed, options, state, random.active))
+        state = await _generator_state(handle)
+    result, mirror = await _ask(handle, random, Reset(seed, options, state, random.active))
     strategy.observe(result[0])
     if mirror is not None:
         random.absorb(mirror)
     return result
 
 
-def _generator_state(strategy: RecoveryStrategy) -> Flow[spaces_pb2.RandomState | None]:
+async def _generator_state(handle: Handle) -> spaces_pb2.RandomState | None:
     """Returns the generator's current state, so that a recording can begin with the reset."""
     try:
-        mirror = yield Ask(GetRandom("np_random"), recover=True)
+        mirror = await handle.ask(GetRandom("np_random"), recover=True)
     except Exception as error:  # no such generator; comparing digests shows whether that matters
-        if isinstance(error, RemoteError) and strategy.is_loss(error):
+        if isinstance(error, RemoteError) and handle.strategy.is_loss(error):
             raise
         return None
     return mirror.np_random if mirror.HasField("np_random") else None
 
 
-def mirrored_step(random: MirroredRandom, action: Any) -> Flow[StepResult]:
+async def mirrored_step(handle: Handle, random: MirroredRandom, action: Any) -> StepResult:
     """Takes a step of an environment whose generator is mirrored."""
-    result, mirror = yield from _ask(random, Step(action, random.changed(), True))
+    result, mirror = await _ask(handle, random, Step(action, random.changed(), True))
     if mirror is not None:
         random.absorb(mirror)
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class StepAlone:
-    """Take a step as `step` does; its result is returned.
-
-    Attributes:
-        action: The action.
-    """
-
-    action: Any
-
-
-def step_many(
-    handle: BaseSessionHandle[Any], actions: Sequence[Any], apart: bool
-) -> Generator[Effect | StepAlone, Any, list[StepResult]]:
+async def step_many(
+    handle: Handle,
+    actions: Sequence[Any],
+    step: Callable[[Any], Awaitable[StepResult]],
+    apart: bool,
+) -> list[StepResult]:
     """Takes steps until the actions are used up or the episode ends.
 
     Args:
         handle: The environment.
         actions: One for each step.
+        step: Takes a single step.
         apart: Whether to send each action in its own request.
 
     Raises:
@@ -100,10 +94,10 @@ def step_many(
     try:
         while error is None and len(taken) < len(actions) and not _ended(taken):
             if apart or _CAPABILITY not in handle.live().session.capabilities:
-                taken.append((yield StepAlone(actions[len(taken)])))
+                taken.append(await step(actions[len(taken)]))
             else:
                 part = actions[len(taken) : len(taken) + _MAX_ACTIONS]
-                results, error = yield from _take(handle.strategy, part)
+                results, error = await _take(handle, part)
                 taken += results
     except Exception as raised:
         error = raised
@@ -113,16 +107,16 @@ def step_many(
     return taken
 
 
-def _take(
-    strategy: RecoveryStrategy, actions: Sequence[Any]
-) -> Asking[tuple[list[StepResult], BaseException | None]]:
+async def _take(
+    handle: Handle, actions: Sequence[Any]
+) -> tuple[list[StepResult], BaseException | None]:
     """Takes several steps in one request. As with a single step, recovery of a lost session may end the episode."""
     try:
-        results, error = yield Ask(StepMany(actions), recover=True)
+        results, error = await handle.ask(StepMany(actions), recover=True)
     except RemoteError as lost:
-        return [strategy.final_step(lost)], None
+        return [handle.strategy.final_step(lost)], None
     if results:
-        strategy.observe(results[-1][0])
+        handle.strategy.observe(results[-1][0])
     return results, error
 
 
@@ -131,37 +125,37 @@ def _ended(taken: Sequence[StepResult]) -> bool:
     return bool(taken) and any(map(truth, taken[-1][2:4]))
 
 
-def call(random: MirroredRandom, operation: Operation[_T]) -> Flow[_T]:
+async def call(handle: Handle, random: MirroredRandom, operation: Operation[_T]) -> _T:
     """Sends a request whose answer does not mirror the generator, from which the environment may draw all the same."""
-    result: _T = yield from _ask(random, operation)
-    yield from _follow(random)
+    result = await _ask(handle, random, operation)
+    await _follow(handle, random)
     return result
 
 
-def _ask(random: MirroredRandom, operation: Operation[_T]) -> Flow[_T]:
+async def _ask(handle: Handle, random: MirroredRandom, operation: Operation[_T]) -> _T:
     """Sends a request; if the environment raises, it may have drawn before."""
     try:
-        return (yield Ask(operation, recover=True))  # type: ignore[no-any-return]
+        return await handle.ask(operation, recover=True)
     except Exception as error:
         if isinstance(error, RemoteEnvError) or not isinstance(error, RemoteError):
             with contextlib.suppress(RemoteError):  # the first error says more
-                yield from _follow(random)
+                await _follow(handle, random)
         raise
 
 
-def _follow(random: MirroredRandom) -> Flow[None]:
+async def _follow(handle: Handle, random: MirroredRandom) -> None:
     if random.active:
-        random.follow((yield Ask(GetRandom("np_random"), recover=True)))
+        random.follow(await handle.ask(GetRandom("np_random"), recover=True))
 
 
-def generator(random: MirroredRandom, env_id: str) -> Flow[Any]:
+async def generator(handle: Handle, random: MirroredRandom, env_id: str) -> Any:
     """Returns the environment's generator, mirrored from now on.
 
     Raises:
         InvalidRequestError: The environment has no NumPy generator.
     """
     if random.generator is None:
-        random.absorb((yield Ask(GetRandom("np_random"), recover=True)))
+        random.absorb(await handle.ask(GetRandom("np_random"), recover=True))
     if random.generator is None:
         raise InvalidRequestError(f"{env_id} has no np_random that can be mirrored")
     return random.generator

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from envwire.client._drivers.coroutines import run
 from envwire.client._env.attributes import RemoteAttributes
-from envwire.client._env.episodes import StepAlone, call, mirrored_step, reset, step_many
+from envwire.client._env.episodes import call, mirrored_step, reset, step_many
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
 from envwire.client._env.viewer import HUMAN, RENDERED, Viewer
-from envwire.client._recovery.flows import Effect
 from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._recovery.strategies import STRATEGIES
-from envwire.client._session.flows import run
 from envwire.client._session.operations import Render, Step
 from envwire.client._session.requests import WrapperLike, listed, make_request, merged
 from envwire.client._transports.servers import Servers, Targets
@@ -120,7 +119,7 @@ class RemoteProxy(RemoteAttributes):
         if handle.vacant:
             handle.make()
             self._random = MirroredRandom(self._family)
-        result = handle.run(reset(handle, self._random, seed, options))
+        result = run(reset(handle, self._random, seed, options))
         if self._viewer is not None:
             self._viewer.show(self._frame())
         return result
@@ -131,7 +130,7 @@ class RemoteProxy(RemoteAttributes):
         handle, random = self._handle, self._random
         try:
             result = (
-                handle.run(mirrored_step(random, action))
+                run(mirrored_step(handle, random, action))
                 if random.active
                 else handle.serve(Step(action))[0]
             )
@@ -157,19 +156,17 @@ class RemoteProxy(RemoteAttributes):
             Exception: As for `step`; `steps_taken` of the exception holds the results of the steps before it.
         """
         apart = self._viewer is not None or self._random.active
-        return run(step_many(self._handle, list(actions), apart), self._do)
+        return run(step_many(self._handle, list(actions), self._step_alone, apart))
 
-    def _do(self, effect: Effect | StepAlone) -> Any:
-        if isinstance(effect, StepAlone):
-            return self.step(effect.action)
-        return self._handle.perform(effect)
+    async def _step_alone(self, action: Any) -> Any:
+        return self.step(action)
 
     def render(self) -> Any:
         """Returns a frame of the current state (see `Env.render`); None in mode "human", which displays each frame."""
         return self._frame() if self._viewer is None else None
 
     def _frame(self) -> Any:
-        return self._handle.run(call(self._random, Render()))
+        return run(call(self._handle, self._random, Render()))
 
     def close(self) -> None:
         """Closes the environment on the server and the connection to it. Closing twice is harmless."""
@@ -191,7 +188,7 @@ class RemoteProxy(RemoteAttributes):
         Raises:
             InvalidRequestError: The environment cannot save its state.
         """
-        return self._handle.run(save(self._handle, self._random))
+        return run(save(self._handle, self._random))
 
     def restore_state(self, state: SavedState) -> None:
         """Restores a state that `save_state` returned.
@@ -200,7 +197,7 @@ class RemoteProxy(RemoteAttributes):
             InvalidRequestError: It belongs to another environment, or the server has dropped it.
         """
         self._used = True
-        self._handle.run(restore(self._handle, self._random, state))
+        run(restore(self._handle, self._random, state))
 
     def fork(self) -> Self:
         """Returns a second, independent environment in the same state.
@@ -213,8 +210,8 @@ class RemoteProxy(RemoteAttributes):
             CapacityError: All sessions of the server are taken.
         """
         handle = self._handle.copy()
-        if not self._handle.run(fork(self._handle, handle)):
-            handle.run(catch_up(handle))
+        if not run(fork(self._handle, handle)):
+            run(catch_up(handle))
         clone = self._clone(handle)
         clone._viewer = None if self._viewer is None else Viewer(clone.metadata)
         return clone

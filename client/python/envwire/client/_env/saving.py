@@ -8,18 +8,19 @@ recorded requests are repeated.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.bring_back import replay
-from envwire.client._recovery.flows import Ask, CopyTo, Flow, Kill, MakeAgain
 from envwire.client._session.attributes import GetRandom, HasAttribute
 from envwire.client._session.operations import RestoreState, SaveState
 from envwire.client._session.recording.recording import Recording
 from envwire.client.errors import InvalidRequestError, RemoteError
 from envwire.codec import Reason
 from envwire.v1 import spaces_pb2
+
+Handle: TypeAlias = BaseSessionHandle[Any]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,7 +42,7 @@ class SavedState:
     drawn: spaces_pb2.RandomState | None
 
 
-def save(handle: BaseSessionHandle[Any], random: MirroredRandom) -> Flow[SavedState]:
+async def save(handle: Handle, random: MirroredRandom) -> SavedState:
     """Saves the state of an environment.
 
     Raises:
@@ -50,15 +51,13 @@ def save(handle: BaseSessionHandle[Any], random: MirroredRandom) -> Flow[SavedSt
     """
     number, recording = 0, None
     try:
-        number = yield Ask(SaveState(), recover=True)
+        number = await handle.ask(SaveState(), recover=True)
     except InvalidRequestError as error:
         recording = _instead(handle.strategy.recording, error)
     return SavedState(handle.lineage, number, recording, random.changed())
 
 
-def restore(
-    handle: BaseSessionHandle[Any], random: MirroredRandom, state: SavedState
-) -> Flow[None]:
+async def restore(handle: Handle, random: MirroredRandom, state: SavedState) -> None:
     """Returns an environment to a saved state.
 
     Raises:
@@ -71,15 +70,15 @@ def restore(
             "it where it was saved"
         )
     if state.recording is None:
-        yield Ask(RestoreState(state.number), recover=True)
+        await handle.ask(RestoreState(state.number), recover=True)
     else:
-        yield from catch_up(handle, state.recording)
+        await catch_up(handle, state.recording)
     if random.active:
-        random.absorb((yield Ask(GetRandom("np_random"), recover=True)))
+        random.absorb(await handle.ask(GetRandom("np_random"), recover=True))
         random.draw_again(state.drawn)
 
 
-def fork(handle: BaseSessionHandle[Any], clone: BaseSessionHandle[Any]) -> Flow[bool]:
+async def fork(handle: Handle, clone: Handle) -> bool:
     """Makes a copy of an environment, in the same state.
 
     Args:
@@ -95,30 +94,30 @@ def fork(handle: BaseSessionHandle[Any], clone: BaseSessionHandle[Any]) -> Flow[
     """
     try:
         try:
-            yield CopyTo(clone)
+            await handle.make_copy(clone)
         except RemoteError as error:
             if not handle.is_loss(error):
                 raise
-            yield from handle.serve_again(HasAttribute("spec"), error)
-            yield CopyTo(clone)
+            await handle.serve_again(HasAttribute("spec"), error)
+            await handle.make_copy(clone)
     except InvalidRequestError as error:
         _instead(clone.strategy.recording, error)
         return False
     return True
 
 
-def catch_up(handle: BaseSessionHandle[Any], state: Recording | None = None) -> Flow[None]:
+async def catch_up(handle: Handle, state: Recording | None = None) -> None:
     """Makes an environment and replays its recording, or one that takes the place of its recording."""
     recording = handle.strategy.recording
     assert recording is not None  # noqa: S101 - only recorded environments have recordings
     if state is not None:
         recording.become(state)
-    yield Kill(close=True)
+    await handle.discard(close=True)
     try:
-        yield MakeAgain()
-        yield from replay(recording)
+        await handle.make_again()
+        await replay(handle, recording)
     except RemoteError:
-        yield Kill(close=True)
+        await handle.discard(close=True)
         raise
 
 

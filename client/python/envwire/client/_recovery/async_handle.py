@@ -10,9 +10,7 @@ from typing import TypeVar
 from envwire.client._drivers.asyncio_driver import AsyncDriver
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.departure import close_unwanted
-from envwire.client._recovery.flows import Flow
 from envwire.client._recovery.making import Made
-from envwire.client._session.flows import run_async
 from envwire.client._session.operations import Operation
 from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb
@@ -26,7 +24,21 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
     Sessions are made in threads.
     """
 
-    _sleep = staticmethod(asyncio.sleep)
+    async def ask(self, operation: Operation[_T], *, recover: bool = False) -> _T:
+        """Sends a request and returns its result (see `BaseSessionHandle.ask`)."""
+        return await (self.serve(operation) if recover else self.live().serve(operation))
+
+    async def pause(self, seconds: float) -> None:
+        """Waits."""
+        await asyncio.sleep(seconds)
+
+    async def discard(self, *, close: bool = False) -> None:
+        """Frees the connection of the session (see `BaseSessionHandle.discard`)."""
+        if close:
+            with contextlib.suppress(Exception):
+                await self.close()
+        elif (driver := self._release_own()) is not None:
+            driver.kill()
 
     async def _make_session(self, make: Callable[[], Made]) -> pb.MakeResponse:
         """Makes a session in a thread; if the caller is cancelled meanwhile, the session is closed."""
@@ -53,7 +65,7 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
         """Continues in another session, if it can be brought to the current state."""
         successor = self._driver(made)
         try:
-            await run_async(self.strategy.arrive(), lambda ask: successor.serve(ask.operation))
+            await self.strategy.arrive(successor.serve)
         except BaseException as error:
             successor.kill()
             self._departures.failed(made, error)
@@ -77,8 +89,7 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
             if not self.is_loss(error):
                 raise
             loss = error
-        result: _T = await self.run(self.serve_again(operation, loss))
-        return result
+        return await self.serve_again(operation, loss)
 
     def serve_once(self, operation: Operation[_T]) -> Awaitable[_T]:
         """Serves a request, after leaving a server that is about to stop; a loss is raised.
@@ -91,18 +102,6 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
         if driver.session.notices:
             return self._serve_after_notices(driver, operation)
         return driver.serve(operation)
-
-    async def run(self, flow: Flow[_T]) -> _T:
-        """Runs a flow of this environment."""
-        return await run_async(flow, self.perform)
-
-    async def kill(self, *, close: bool = False) -> None:
-        """Frees the connection of the session; if `close`, closes the session first, whatever that raises."""
-        if close:
-            with contextlib.suppress(Exception):
-                await self.close()
-        elif (driver := self._release_own()) is not None:
-            driver.kill()
 
     async def close(self) -> None:
         """Closes the session; one that is already gone counts as closed.

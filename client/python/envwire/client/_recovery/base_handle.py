@@ -1,6 +1,6 @@
 """The handle of one environment: its current session, and recovery when that session is lost.
 
-The handles of blocking and asyncio clients add how sessions are made and requests are served.
+Its coroutines are shared by blocking and asyncio clients, whose handles add how sessions are made and requests served.
 """
 
 from __future__ import annotations
@@ -8,20 +8,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from envwire.client._drivers import keeper
 from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._errors.losses import not_live
 from envwire.client._recovery.departure import Departures
-from envwire.client._recovery.flows import Ask, CopyTo, Effect, Flow, Kill, MakeAgain, MakeNew
 from envwire.client._recovery.making import Made, SessionMaker
 from envwire.client._recovery.strategies import RecoveryStrategy
-from envwire.client._session.flows import Pause
 from envwire.client._session.notices import Notice
 from envwire.client._session.operations import Operation
 from envwire.client._session.stats import ConnectionStats
 from envwire.client.errors import RemoteError
+from envwire.v1 import environment_pb2 as pb
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -33,6 +32,7 @@ _log = logging.getLogger("envwire.client")
 
 #: The driver of a session, blocking or for asyncio.
 D = TypeVar("D", bound="BlockingDriver | AsyncDriver")
+T = TypeVar("T")
 
 
 class BaseSessionHandle(Generic[D]):
@@ -49,12 +49,6 @@ class BaseSessionHandle(Generic[D]):
         target: The server of the current session, or of the last one.
         lineage: Identifies the environment; changes whenever it is made as a new one.
     """
-
-    #: The I/O of the handle, whose results are awaited for asyncio.
-    serve: Callable[[Operation[Any]], Any]
-    kill: Callable[..., Any]
-    _make_session: Callable[[Callable[[], Made]], Any]
-    _sleep: Callable[[float], Any]
 
     def __init__(self, maker: SessionMaker, strategy: RecoveryStrategy, label: object) -> None:
         self.strategy = strategy
@@ -99,12 +93,6 @@ class BaseSessionHandle(Generic[D]):
             raise not_live(self, driver.pid)
         return driver
 
-    def make(self) -> Any:
-        """Makes the environment, as a new one; returns the answer to its Make."""
-        self.strategy.begin()
-        self.lineage = object()
-        return self._make_session(partial(self._maker.make, self.strategy))
-
     def copy(self) -> Self:
         """Returns a handle on a copy of the environment, which has no session yet."""
         return type(self)(self._maker, self.strategy.copy(), self._label)
@@ -136,7 +124,48 @@ class BaseSessionHandle(Generic[D]):
         """Returns whether an error of a request means that the session is lost."""
         return self.driver is not None and self.strategy.is_loss(error)
 
-    def serve_again(self, operation: Operation[Any], error: RemoteError) -> Flow[Any]:
+    async def ask(self, operation: Operation[T], *, recover: bool = False) -> T:
+        """Sends a request to the session and returns its result.
+
+        Args:
+            operation: The request.
+            recover: Whether to recover a session that is lost meanwhile.
+        """
+        raise NotImplementedError
+
+    async def pause(self, seconds: float) -> None:
+        """Waits."""
+        raise NotImplementedError
+
+    async def discard(self, *, close: bool = False) -> None:
+        """Frees the connection of the session.
+
+        Args:
+            close: Whether to close the session first, because it may still exist; errors of that are ignored.
+        """
+        raise NotImplementedError
+
+    async def _make_session(self, make: Callable[[], Made]) -> pb.MakeResponse:
+        """Makes a session, which becomes the current one."""
+        raise NotImplementedError
+
+    async def make_new(self) -> pb.MakeResponse:
+        """Makes the environment as a new one, whose recording starts over; returns the answer to its Make."""
+        self.strategy.begin()
+        self.lineage = object()
+        return await self._make_session(partial(self._maker.make, self.strategy))
+
+    async def make_again(self) -> None:
+        """Makes the environment again, in a session that replaces the lost one."""
+        await self._make_session(partial(self._maker.make, self.strategy, self.target))
+
+    async def make_copy(self, clone: Self) -> None:
+        """Lets the server make a copy of the session, for another handle of this class."""
+        origin = self.live().session.identity
+        make = partial(self._maker.make_copy, self.target, origin, clone.strategy)
+        await clone._make_session(make)
+
+    async def serve_again(self, operation: Operation[T], error: RemoteError) -> T:
         """Recovers from a lost session as the strategy decides, and serves the request again.
 
         Args:
@@ -149,38 +178,19 @@ class BaseSessionHandle(Generic[D]):
         attempt = 0
         while True:
             attempt += 1
-            yield from self.lose()
-            yield from self.strategy.recover(self._label, operation, error, attempt)
+            await self.lose()
+            await self.strategy.recover(self, operation, error, attempt)
             self._stats = self._stats.plus(recovered=1)
             try:
-                return (yield Ask(operation))
+                return await self.ask(operation)
             except RemoteError as again:
                 if not self.is_loss(again):
                     raise
                 error = again
 
-    def perform(self, effect: Effect) -> Any:
-        """Performs an effect that a flow yields: returns its result, or for asyncio what to await."""
-        match effect:
-            case MakeAgain():
-                return self._make_session(partial(self._maker.make, self.strategy, self.target))
-            case MakeNew():
-                return self.make()
-            case CopyTo():
-                clone, origin = effect.clone, self.live().session.identity
-                make = partial(self._maker.make_copy, self.target, origin, clone.strategy)
-                return clone._make_session(make)
-            case Ask():
-                serve = self.serve if effect.recover else self.live().serve
-                return serve(effect.operation)
-            case Kill():
-                return self.kill(close=effect.close)
-            case Pause():
-                return self._sleep(effect.seconds)
-
-    def lose(self) -> Flow[None]:
+    async def lose(self) -> None:
         """Discards a lost session without recovering it."""
-        yield Kill()
+        await self.discard()
         self._stats = self._stats.plus(lost=1)
 
 

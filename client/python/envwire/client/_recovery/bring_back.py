@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from envwire.client._errors.losses import ENDS, is_lost
-from envwire.client._recovery.flows import Ask, Asking, Flow, Kill, MakeAgain
-from envwire.client._session.flows import Pause
 from envwire.client._session.operations import Replay
 from envwire.client._session.recording.recording import NO_LOSS, Loss, Recording, Replayable
 from envwire.client.errors import RemoteError, ReplayError, ReplayMismatchError
 from envwire.codec import Reason
 from envwire.v1 import environment_pb2 as pb
+
+if TYPE_CHECKING:
+    from envwire.client._recovery.base_handle import BaseSessionHandle
+
+    Handle: TypeAlias = BaseSessionHandle[Any]
+
+#: Sends a request to one session and returns its result.
+Ask: TypeAlias = Callable[[Replay], Awaitable[pb.ReplayResponse]]
 
 _log = logging.getLogger("envwire.client")
 
@@ -20,11 +28,11 @@ _log = logging.getLogger("envwire.client")
 _PAUSES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 
-def bring_back(label: object, recording: Recording, error: RemoteError) -> Flow[None]:
+async def bring_back(handle: Handle, recording: Recording, error: RemoteError) -> None:
     """Makes an environment again and replays a recording to it; retries if the new session is lost as well.
 
     Args:
-        label: Names the environment in the log.
+        handle: The environment.
         recording: The requests to replay.
         error: The error that revealed the loss.
 
@@ -34,15 +42,15 @@ def bring_back(label: object, recording: Recording, error: RemoteError) -> Flow[
     """
     begun = time.monotonic()
     recording.check_whole(error)
-    _log.warning("%s: %s; replaying %d requests", label, error, len(recording))
+    _log.warning("%s: %s; replaying %d requests", handle, error, len(recording))
     for pause in _PAUSES:
         made = False
         try:
-            yield MakeAgain()
+            await handle.make_again()
             made = True
-            yield from replay(recording, recording.lost(error.reason))
+            await replay(handle, recording, recording.lost(error.reason))
         except RemoteError as failure:
-            yield Kill(close=True)
+            await handle.discard(close=True)
             if not made and failure.reason not in ENDS:
                 raise
             if isinstance(failure, ReplayError):
@@ -52,17 +60,18 @@ def bring_back(label: object, recording: Recording, error: RemoteError) -> Flow[
                     f"the session was lost, and its requests could not be replayed: {failure}"
                 ) from error
             error = failure
-            yield Pause(pause)
+            await handle.pause(pause)
         else:
-            _log.info("%s: goes on after %.1f s", label, time.monotonic() - begun)
+            _log.info("%s: goes on after %.1f s", handle, time.monotonic() - begun)
             return
     raise error
 
 
-def replay(recording: Recording, loss: Loss = NO_LOSS) -> Flow[None]:
+async def replay(handle: Handle, recording: Recording, loss: Loss = NO_LOSS) -> None:
     """Replays a recording to a new environment: the short log first, then the long log if the answers differ.
 
     Args:
+        handle: The environment.
         recording: The requests to replay.
         loss: The loss that this recovers from; reported to the server.
 
@@ -72,18 +81,22 @@ def replay(recording: Recording, loss: Loss = NO_LOSS) -> Flow[None]:
     """
     first, *others = recording.logs()
     try:
-        yield from _replay_log(first, loss)
+        await _replay_log(handle.ask, first, loss)
     except ReplayMismatchError:
         if not others:
             raise
         _log.info("an episode alone does not bring it back; replaying %d requests", len(others[0]))
-        yield Kill(close=True)
-        yield MakeAgain()
-        yield from _replay_log(others[0], loss)
+        await handle.discard(close=True)
+        await handle.make_again()
+        await _replay_log(handle.ask, others[0], loss)
 
 
-def replay_first_log(recording: Recording) -> Asking[None]:
-    """Replays a recording to a new session while the old one still exists; it sends requests and makes no sessions.
+async def replay_first_log(ask: Ask, recording: Recording) -> None:
+    """Replays a recording to a new session while the old one still exists.
+
+    Args:
+        ask: Sends a request to the new session.
+        recording: The requests to replay.
 
     Raises:
         ReplayMismatchError: The answers differ from the recorded ones.
@@ -92,15 +105,15 @@ def replay_first_log(recording: Recording) -> Asking[None]:
     logs = recording.logs()
     if not logs:
         raise ReplayError("there were more requests than are recorded")
-    yield from _replay_log(logs[0], recording.lost(Reason.DRAINING.value))
+    await _replay_log(ask, logs[0], recording.lost(Reason.DRAINING.value))
 
 
-def _replay_log(log: Replayable, loss: Loss) -> Asking[None]:
+async def _replay_log(ask: Ask, log: Replayable, loss: Loss) -> None:
     served = 0
     while served < len(log):
         part = pb.ReplayRequest(epoch=loss.epoch, loss=loss.reason)
         log.part(served, part)
-        answer: pb.ReplayResponse = yield Ask(Replay(part))
+        answer = await ask(Replay(part))
         log.check(served, answer)
         if answer.served <= served:
             raise ReplayError(f"the server served none of the requests from {served} on")

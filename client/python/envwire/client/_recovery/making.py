@@ -7,10 +7,9 @@ from functools import partial
 from typing import NamedTuple
 
 from envwire.client._drivers.blocking import BlockingDriver
-from envwire.client._drivers.silence import FailureDetector
+from envwire.client._drivers.failure_detection import FailureDetector, GatewayDetector
 from envwire.client._drivers.watched import WatchedTransport
 from envwire.client._errors.faults import note_making
-from envwire.client._recovery.gateway_detector import GatewayDetector
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.client_session import ClientSession
 from envwire.client._transports.servers import Servers

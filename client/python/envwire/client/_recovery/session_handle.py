@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from envwire.client._drivers import keeper
 from envwire.client._drivers.blocking import BlockingDriver
+from envwire.client._drivers.coroutines import run
 from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._recovery.base_handle import BaseSessionHandle
-from envwire.client._recovery.flows import Flow
 from envwire.client._recovery.making import Made
-from envwire.client._session.flows import run
 from envwire.client._session.operations import Operation
 from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb
@@ -24,9 +24,19 @@ _T = TypeVar("_T")
 class SessionHandle(BaseSessionHandle[BlockingDriver]):
     """A handle on one environment; for its arguments and attributes see `BaseSessionHandle`."""
 
-    _sleep = staticmethod(time.sleep)
+    async def ask(self, operation: Operation[_T], *, recover: bool = False) -> _T:
+        """Sends a request and returns its result (see `BaseSessionHandle.ask`)."""
+        return self.serve(operation) if recover else self.live().serve(operation)
 
-    def _make_session(self, make: Callable[[], Made]) -> pb.MakeResponse:
+    async def pause(self, seconds: float) -> None:
+        """Waits."""
+        time.sleep(seconds)
+
+    async def discard(self, *, close: bool = False) -> None:
+        """Frees the connection of the session (see `BaseSessionHandle.discard`)."""
+        self.kill(close=close)
+
+    async def _make_session(self, make: Callable[[], Made]) -> pb.MakeResponse:
         made = make()
         self._adopt(made, made.driver)
         return made.answer
@@ -46,13 +56,17 @@ class SessionHandle(BaseSessionHandle[BlockingDriver]):
     def _leave(self, driver: BlockingDriver, made: Made) -> None:
         """Continues in another session, if it can be brought to the current state."""
         try:
-            run(self.strategy.arrive(), lambda ask: made.driver.serve(ask.operation))
+            run(self.strategy.arrive(partial(_ask, made.driver)))
         except RemoteError as error:
             self._departures.failed(made, error)
             return
         self.release()
         self._adopt(made, made.driver)
         keeper.close_later(driver)
+
+    def make(self) -> pb.MakeResponse:
+        """Makes the environment, as a new one; returns the answer to its Make."""
+        return run(self.make_new())
 
     def serve(self, operation: Operation[_T]) -> _T:
         """Serves a request; if the session turns out to be lost, the strategy decides what happens.
@@ -70,8 +84,7 @@ class SessionHandle(BaseSessionHandle[BlockingDriver]):
             if not self.is_loss(error):
                 raise
             loss = error
-        result: _T = self.run(self.serve_again(operation, loss))
-        return result
+        return run(self.serve_again(operation, loss))
 
     def begin(self, operation: Operation[Any]) -> None:
         """Sends a request; `finish` waits for its answer.
@@ -93,10 +106,6 @@ class SessionHandle(BaseSessionHandle[BlockingDriver]):
         """
         return self.live().finish()
 
-    def run(self, flow: Flow[_T]) -> _T:
-        """Runs a flow of this environment."""
-        return run(flow, self.perform)
-
     def kill(self, *, close: bool = False) -> None:
         """Frees the connection of the session; if `close`, closes the session first, whatever that raises."""
         if close:
@@ -113,3 +122,7 @@ class SessionHandle(BaseSessionHandle[BlockingDriver]):
         """
         if (driver := self._release_own()) is not None:
             driver.close()
+
+
+async def _ask(driver: BlockingDriver, operation: Operation[_T]) -> _T:
+    return driver.serve(operation)

@@ -3,7 +3,7 @@
 "raise": the caller gets the error. "truncate": the step that detects the loss ends the episode. "replay": the
 environment is made again and brought to its last state, and the request is sent once more.
 
-Strategies do no I/O (see `envwire.client._recovery.flows`).
+Strategies do no I/O themselves: they await that of the environment's handle.
 """
 
 from __future__ import annotations
@@ -11,19 +11,23 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from envwire.client._errors.losses import ENDS, is_lost
-from envwire.client._recovery.bring_back import bring_back, replay_first_log
-from envwire.client._recovery.flows import Asking, Flow, MakeAgain
+from envwire.client._recovery.bring_back import Ask, bring_back, replay_first_log
 from envwire.client._session.operations import Operation, Reset
 from envwire.client._session.recording.member_recording import MemberRecording
 from envwire.client._session.recording.recording import RESET_MASK, Recording
 from envwire.client.errors import RemoteError, ServerUnavailableError, StepTimeoutError
 from envwire.client.options import ConnectionOptions
 from envwire.codec.steps import StepResult
+
+if TYPE_CHECKING:
+    from envwire.client._recovery.base_handle import BaseSessionHandle
+
+    Handle: TypeAlias = BaseSessionHandle[Any]
 
 _log = logging.getLogger("envwire.client")
 
@@ -58,26 +62,29 @@ class RecoveryStrategy:
         """Returns whether the environment may move to another server before a request."""
         return self.moves
 
-    def arrive(self) -> Asking[None]:
-        """Brings a new session to the state of the current one, which still exists; sends requests to the new one.
+    async def arrive(self, ask: Ask) -> None:
+        """Brings a new session to the state of the current one, which still exists.
+
+        Args:
+            ask: Sends a request to the new session.
 
         Raises:
             RemoteError: It cannot be brought to that state.
         """
         if self.recording is not None:
-            yield from replay_first_log(self.recording)
+            await replay_first_log(ask, self.recording)
 
     def is_loss(self, error: RemoteError) -> bool:
         """Returns whether an error means a lost session: the server ended it, or refuses connections."""
         return error.reason in ENDS or (isinstance(error, ServerUnavailableError) and error.refused)
 
-    def recover(
-        self, _label: object, _operation: Operation[Any], error: RemoteError, _attempt: int
-    ) -> Flow[None]:
+    async def recover(
+        self, _handle: Handle, _operation: Operation[Any], error: RemoteError, _attempt: int
+    ) -> None:
         """Restores the environment so that the request can be sent again, or raises.
 
         Args:
-            _label: Names the environment in the log.
+            _handle: The environment.
             _operation: The request.
             error: The error that revealed the loss.
             _attempt: How many sessions this request has lost, from 1.
@@ -85,7 +92,6 @@ class RecoveryStrategy:
         Raises:
             RemoteError: The request is not sent again.
         """
-        yield from ()
         raise error
 
     def final_step(self, error: RemoteError) -> StepResult:
@@ -139,16 +145,16 @@ class Truncate(_UnreachableIsLost):
         """Returns whether a request starts a new episode."""
         return isinstance(operation, Reset)
 
-    def recover(
-        self, label: object, operation: Operation[Any], error: RemoteError, attempt: int
-    ) -> Flow[None]:
+    async def recover(
+        self, handle: Handle, operation: Operation[Any], error: RemoteError, attempt: int
+    ) -> None:
         """Makes the environment again for a reset; any other request raises, and the next step ends the episode."""
         if not isinstance(operation, Reset) or attempt > 1:
             self._loss = error
             raise error
-        _log.warning("%s: %s; making it again for the reset", label, error)
+        _log.warning("%s: %s; making it again for the reset", handle, error)
         self.begin()
-        yield MakeAgain()
+        await handle.make_again()
 
     def final_step(self, error: RemoteError) -> StepResult:
         """Returns the end of the episode; raises the error if no episode is under way."""
@@ -179,16 +185,16 @@ class Replay(_UnreachableIsLost):
         """Returns the strategy of a copy of the environment, with its own copy of the recording."""
         return Replay(self._recording.copy())
 
-    def recover(
-        self, label: object, _operation: Operation[Any], error: RemoteError, attempt: int
-    ) -> Flow[None]:
+    async def recover(
+        self, handle: Handle, _operation: Operation[Any], error: RemoteError, attempt: int
+    ) -> None:
         """Brings a new session to the state of the lost one.
 
         A step that exceeded a live server's timeout is not repeated: it would hang on another server as well.
         """
         if attempt >= ATTEMPTS or isinstance(error, StepTimeoutError):
             raise error
-        yield from bring_back(label, self._recording, error)
+        await bring_back(handle, self._recording, error)
 
 
 def _copied(observation: Any) -> Any:

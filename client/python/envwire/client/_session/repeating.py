@@ -1,14 +1,14 @@
-"""Flows for requests without a direct answer: send again, send under another number, or give up. No I/O.
+"""Requests without a direct answer: sent again, sent under another number, or given up.
 
-Both drivers run them. A request that is answered at once needs none.
+Both drivers use these coroutines, each with its own `Connection`. A request that is answered at once needs none.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Protocol
 
 from google.protobuf.message import DecodeError
 
@@ -17,50 +17,53 @@ from envwire.client._errors.connections import server_gone, server_unreachable
 from envwire.client._errors.faults import broken_answer
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.events import Event, Refused, SendAgain
-from envwire.client._session.flows import Pause
 from envwire.wire.frames import Reply
 
 _log = logging.getLogger("envwire.client")
 
 
-@dataclass(frozen=True, slots=True)
-class Send:
-    """Send a request; the reply is returned.
+class Connection(Protocol):
+    """The I/O of one session."""
 
-    Attributes:
-        request: The request.
-        timeout: Seconds to wait for the reply.
-    """
+    async def ask(self, request: bytes, timeout: float) -> Reply:
+        """Sends a request and returns its reply.
 
-    request: bytes
-    timeout: float
+        Args:
+            request: The request.
+            timeout: Seconds to wait for the reply.
+        """
+        ...
+
+    async def reply(self) -> Reply:
+        """Returns the reply to the request that was sent last."""
+        ...
+
+    async def pause(self, seconds: float) -> None:
+        """Waits."""
 
 
-class Take:
-    """Wait for the reply to a request that was already sent."""
-
-
-Effect: TypeAlias = Send | Take | Pause
-Repeating: TypeAlias = Generator[Effect, Reply, Event]
-
-
-def settled(session: ClientSession, event: Event) -> Repeating:
+async def settled(session: ClientSession, connection: Connection, event: Event) -> Event:
     """Sends the pending request again under another number while the server asks for one.
 
     Args:
         session: The session.
+        connection: Its connection.
         event: The outcome of the request so far.
     """
     while isinstance(event, SendAgain):
-        event = yield from _answer(session, Send(event.request, session.retries.time_left()))
+        ask = partial(connection.ask, event.request, session.retries.time_left())
+        event = await _answer(session, connection, ask)
     return event
 
 
-def tried_again(session: ClientSession, failure: BaseException) -> Repeating:
+async def tried_again(
+    session: ClientSession, connection: Connection, failure: BaseException
+) -> Event:
     """Sends the pending request again, on new connections, until it is answered or its time is over.
 
     Args:
         session: The session.
+        connection: Its connection.
         failure: The first failure.
 
     Raises:
@@ -78,8 +81,8 @@ def tried_again(session: ClientSession, failure: BaseException) -> Repeating:
             logged = failure.refused
             _log_retry(session, failure)
         try:
-            yield Pause(pause)
-            reply = yield Send(session.repeat(), retries.time_left())
+            await connection.pause(pause)
+            reply = await connection.ask(session.repeat(), retries.time_left())
         except BaseException as again:
             failure = again
         else:
@@ -114,37 +117,44 @@ def _given_up(session: ClientSession, last: errors.ServerUnavailableError) -> er
     return server_unreachable(session.label, retries.outage, retries.lease, last)
 
 
-def awaited(session: ClientSession, effect: Send | Take) -> Repeating:
+async def awaited(
+    session: ClientSession, connection: Connection, ask: Callable[[], Awaitable[Reply]]
+) -> Event:
     """Waits for a reply, and repeats the request as needed until it is answered.
 
     Args:
         session: The session.
-        effect: The effect that gets the reply.
+        connection: Its connection.
+        ask: Called once; returns the reply.
     """
-    event = yield from _answer(session, effect)
-    return (yield from settled(session, event))
+    return await settled(session, connection, await _answer(session, connection, ask))
 
 
-def _answer(session: ClientSession, effect: Send | Take) -> Repeating:
+async def _answer(
+    session: ClientSession, connection: Connection, ask: Callable[[], Awaitable[Reply]]
+) -> Event:
     try:
-        reply = yield effect
+        reply = await ask()
     except BaseException as failure:
-        return (yield from tried_again(session, failure))
+        return await tried_again(session, connection, failure)
     return session.receive(reply.message, reply.area)
 
 
-def discarded(session: ClientSession) -> Generator[Effect, Reply, None]:
+async def discarded(session: ClientSession, connection: Connection) -> None:
     """Completes a request whose caller was interrupted or gave up, and discards the answer.
 
     Args:
         session: The session.
+        connection: Its connection.
 
     Raises:
         RemoteError: The answer says that the session has ended, or there is still no answer.
     """
-    effect = Send(session.repeat(), session.timeout) if session.in_doubt else Take()
+    ask: Callable[[], Awaitable[Reply]] = connection.reply
+    if session.in_doubt:
+        ask = partial(connection.ask, session.repeat(), session.timeout)
     try:
-        event = yield from awaited(session, effect)
+        event = await awaited(session, connection, ask)
     except (errors.ServerUnavailableError, errors.RequestTimeoutError):
         raise
     except errors.RemoteError:  # sending it again cannot help

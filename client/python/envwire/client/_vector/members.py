@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from envwire.client._drivers.concurrently import at_once
-from envwire.client._recovery.flows import Ask, Asking
+from envwire.client._drivers.coroutines import run
+from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._session.attributes import CallMethod, GetAttribute, GetGenerators, SetAttribute
 from envwire.client._session.operations import Render
 from envwire.client._vector.async_calls import AsyncCalls
@@ -29,7 +30,7 @@ class Members(AsyncCalls):
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Calls a method of each environment, or reads an attribute; returns a tuple with one result for each."""
-        results = self._each(lambda shard: shard.handle.run(call_each(name, args, kwargs)))
+        results = self._each(lambda shard: run(call_each(shard.handle, name, args, kwargs)))
         return joined(results, self._native)
 
     def get_attr(self, name: str) -> Any:
@@ -51,7 +52,7 @@ class Members(AsyncCalls):
         """Like `call`, for some of the environments; returns their results in the order of `indices`."""
         found: dict[int, Any] = {}
         for shard, members in self._chosen(indices):
-            results = shard.handle.run(call_each(name, args, kwargs, members))
+            results = run(call_each(shard.handle, name, args, kwargs, members))
             own = [shard.spec.start + member for member in members]
             found.update(zip(own, results, strict=True))
         return [found[index] for index in indices]
@@ -123,11 +124,15 @@ def joined(results: Sequence[Any], native: bool) -> Any:
     return tuple(one for result in results for one in result)
 
 
-def call_each(
-    name: str, args: Sequence[Any], kwargs: Mapping[str, Any], members: Sequence[int] = ()
-) -> Asking[Any]:
+async def call_each(
+    handle: BaseSessionHandle[Any],
+    name: str,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    members: Sequence[int] = (),
+) -> Any:
     """Calls a method of environments of a session, or reads an attribute; by default of all of them."""
-    value, method = yield Ask(GetAttribute(name, members), recover=True)
+    value, method = await handle.ask(GetAttribute(name, members), recover=True)
     if method:
-        value = yield Ask(CallMethod(name, args, kwargs, members), recover=True)
+        value = await handle.ask(CallMethod(name, args, kwargs, members), recover=True)
     return value

@@ -1,4 +1,4 @@
-"""The episodes of one shard: builds its requests, reads the answers, and recovers a lost session. No I/O.
+"""The episodes of one shard: builds its requests, reads the answers, and recovers a lost session.
 
 Blocking and asyncio vector environments share it.
 """
@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 
 from envwire.client._recovery.base_handle import BaseSessionHandle
-from envwire.client._recovery.flows import Ask, Flow, MakeNew
 from envwire.client._session.operations import Operation, Reset, Step
 from envwire.client._vector.batching.batches import ResetOptions
 from envwire.client._vector.batching.infos import Infos
@@ -68,7 +67,7 @@ class ShardEpisodes:
         common, each = options.unmasked if is_new else options
         return Reset(seed, common, member_options=each)
 
-    def restart(self) -> Flow[Operation[Any]]:
+    async def restart(self) -> Operation[Any]:
         """Returns the request to send instead of a step after the session was lost.
 
         Raises:
@@ -78,7 +77,6 @@ class ShardEpisodes:
             f"the session of environments {self.spec.start} to {self.spec.stop - 1} was lost; reset() makes "
             "them again"
         )
-        yield
 
     def answered(self, operation: Operation[Any], result: Any) -> StepResult:
         """Returns the result of an answer; after a reset, rewards and flags are zero."""
@@ -89,13 +87,13 @@ class ShardEpisodes:
         flags = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
         return observations, np.zeros(size), *flags, infos
 
-    def recovered(self, operation: Operation[Any], loss: RemoteError) -> Flow[StepResult]:
+    async def recovered(self, operation: Operation[Any], loss: RemoteError) -> StepResult:
         """Returns the result of a request during which the session was lost.
 
         Raises:
             RemoteError: The session is not recovered.
         """
-        result = yield from self._handle.serve_again(operation, loss)
+        result = await self._handle.serve_again(operation, loss)
         return self.answered(operation, result)
 
 
@@ -104,11 +102,11 @@ class TruncatedEpisodes(ShardEpisodes):
 
     _last: tuple[Any, npt.NDArray[Any]] | None = None
 
-    def restart(self) -> Flow[Operation[Any]]:
+    async def restart(self) -> Operation[Any]:
         """Makes the environments again and starts their next episodes (see `ShardEpisodes.restart`)."""
         if self._autoreset == "DISABLED":
-            yield from super().restart()
-        yield MakeNew()
+            return await super().restart()
+        await self._handle.make_new()
         return self.reset(None, ResetOptions())
 
     def answered(self, operation: Operation[Any], result: Any) -> StepResult:
@@ -120,14 +118,14 @@ class TruncatedEpisodes(ShardEpisodes):
         self._last = deepcopy(step[0]), step[1]
         return step
 
-    def recovered(self, operation: Operation[Any], loss: RemoteError) -> Flow[StepResult]:
+    async def recovered(self, operation: Operation[Any], loss: RemoteError) -> StepResult:
         """Ends all episodes (see `ShardEpisodes.recovered`)."""
-        yield from self._handle.lose()
+        await self._handle.lose()
         if self._last is None or not isinstance(operation, Step):
             raise loss
-        return (yield from self._truncated(self._last, loss))
+        return await self._truncated(self._last, loss)
 
-    def _truncated(self, last: tuple[Any, npt.NDArray[Any]], error: Exception) -> Flow[StepResult]:
+    async def _truncated(self, last: tuple[Any, npt.NDArray[Any]], error: Exception) -> StepResult:
         """Returns the end of every episode; in mode SAME_STEP, starts the next ones in the same step."""
         size = self.spec.size
         lost = {"lost": True, "lost_reason": str(error)}
@@ -138,9 +136,9 @@ class TruncatedEpisodes(ShardEpisodes):
         utils = self._family.vector.utils
         shown = utils.iterate(utils.batch_space(self._space, size), last[0])
         final = [{"final_obs": each, "final_info": lost} for each in shown]
-        yield MakeNew()
+        await self._handle.make_new()
         reset = self.reset(None, ResetOptions())
-        observations, *_, first = self.answered(reset, (yield Ask(reset)))
+        observations, *_, first = self.answered(reset, await self._handle.ask(reset))
         return (observations, *ended, {**_joined(final), **infos, **first})
 
 

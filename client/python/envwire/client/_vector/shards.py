@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from envwire.client._drivers.coroutines import run
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._session.operations import Operation, Reset, Step
@@ -59,7 +60,7 @@ class Shard(BaseShard[SessionHandle]):
             SessionClosedError: There is no session.
         """
         lost = self.handle.driver is None
-        self._begin(self.handle.run(self.episodes.restart()) if lost else Step(actions))
+        self._begin(run(self.episodes.restart()) if lost else Step(actions))
 
     def begin_reset(self, seed: Any, options: ResetOptions) -> None:
         """Sends a reset; in a new session, for all its environments."""
@@ -96,7 +97,7 @@ class Shard(BaseShard[SessionHandle]):
         Raises:
             RemoteError: The session is not recovered.
         """
-        return self.handle.run(self.episodes.recovered(self._operation, loss))
+        return run(self.episodes.recovered(self._operation, loss))
 
     def offer(self, buffer: Area) -> None:
         """Offers a buffer for the observations of the next answer (see `InPlace.offer`)."""

@@ -120,10 +120,10 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
             self._shards = [
                 servers.shard(spec, self._label, AsyncShard, watch=False) for spec in specs
             ]
-            made = await all_of([shard.handle.make() for shard in self._shards])
+            made = await all_of([shard.handle.make_new() for shard in self._shards])
             self._describe(made)
         except BaseException:
-            await all_of([shard.handle.kill(close=True) for shard in self._shards])
+            await all_of([shard.handle.discard(close=True) for shard in self._shards])
             self._shards = []
             raise
         finally:
@@ -134,7 +134,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         with self._guard:
             if not self._shards:
                 await self._make()
-            await all_of([each.handle.make() for each in self._shards if each.handle.vacant])
+            await all_of([each.handle.make_new() for each in self._shards if each.handle.vacant])
             self._open = True
         return self
 
@@ -213,7 +213,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
 
     async def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Calls a method of each environment, or reads an attribute; returns a tuple with one result for each."""
-        results = await self._each(lambda shard: shard.handle.run(call_each(name, args, kwargs)))
+        results = await self._each(lambda shard: call_each(shard.handle, name, args, kwargs))
         return joined(results, self._native)
 
     async def get_attr(self, name: str) -> Any:

@@ -25,13 +25,13 @@ class AsyncShard(BaseShard[AsyncSessionHandle]):
     async def reset(self, seed: Any, options: ResetOptions) -> StepResult:
         """Resets the environments; resets all of them if they have to be made again."""
         if self.handle.vacant:
-            await self.handle.make()
+            await self.handle.make_new()
         return await self._serve(self.episodes.reset(seed, options))
 
     async def step(self, actions: Any) -> StepResult:
         """Steps the environments."""
         if self.handle.driver is None:
-            return await self._serve(await self.handle.run(self.episodes.restart()))
+            return await self._serve(await self.episodes.restart())
         return await self._serve(Step(actions))
 
     async def _serve(self, operation: Operation[Any]) -> StepResult:
@@ -41,7 +41,7 @@ class AsyncShard(BaseShard[AsyncSessionHandle]):
             if not self.handle.is_loss(error):
                 raise
             loss = error
-        return await self.handle.run(self.episodes.recovered(operation, loss))
+        return await self.episodes.recovered(operation, loss)
 
 
 async def all_of(calls: Sequence[Awaitable[_T]]) -> list[_T]:

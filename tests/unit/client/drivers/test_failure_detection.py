@@ -10,18 +10,16 @@ from typing import Any
 
 import pytest
 
-from envwire.client._drivers.async_watched import WatchedAsyncTransport
-from envwire.client._drivers.async_watched import _perform as perform_async
-from envwire.client._drivers.silence import (
+from envwire.client._drivers.async_watched import WaitsOfLoop, WatchedAsyncTransport
+from envwire.client._drivers.coroutines import run
+from envwire.client._drivers.failure_detection import (
     CUT_SECONDS,
     LATE_SECONDS,
-    Effect,
     FailureDetector,
-    SilenceWatch,
+    FailureMonitor,
 )
 from envwire.client._drivers.watched import WatchedTransport
 from envwire.client._errors.connections import broken, refused
-from envwire.client._session.flows import Pause, run, run_async
 from envwire.client.errors import ServerUnavailableError
 from envwire.wire.frames import Reply
 
@@ -110,8 +108,8 @@ def fail_in_loop(server: Server, times: int) -> list[bool]:
 def fail(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Server, int], list[bool]]:
-    monkeypatch.setattr("envwire.client._drivers.silence.CUT_SECONDS", 0.0)
-    monkeypatch.setattr("envwire.client._drivers.silence.ASK_SECONDS", 0.0)
+    monkeypatch.setattr("envwire.client._drivers.failure_detection.CUT_SECONDS", 0.0)
+    monkeypatch.setattr("envwire.client._drivers.failure_detection.ASK_SECONDS", 0.0)
     return request.param  # type: ignore[no-any-return]
 
 
@@ -144,7 +142,7 @@ def test_a_server_that_is_known_to_be_dead_is_neither_dialled_nor_probed_again(f
 def test_a_server_that_another_session_found_dead_is_not_dialled_again(
     fail: Fail, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("envwire.client._drivers.silence.CUT_SECONDS", 1000.0)
+    monkeypatch.setattr("envwire.client._drivers.failure_detection.CUT_SECONDS", 1000.0)
     server = Server(broken("cut"), dead=False)
     server.told = [False, True]
     assert fail(server, 2) == [False, True]
@@ -177,8 +175,10 @@ def test_probes_of_sessions_in_a_loop_run_side_by_side() -> None:
     async def drive() -> None:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
         servers = Meeting(broken("cut"), dead=True), Meeting(broken("cut"), dead=True)
-        watches = [SilenceWatch(NoTimer(), each, each, each.interrupt) for each in servers]
-        await asyncio.gather(*(run_async(watch.judge(), perform_async) for watch in watches))
+        monitors = [
+            FailureMonitor(NoTimer(), each, each, each.interrupt, WaitsOfLoop()) for each in servers
+        ]
+        await asyncio.gather(*(monitor.judge() for monitor in monitors))
 
     asyncio.run(drive())
 
@@ -202,19 +202,20 @@ def test_a_late_answer(
 ) -> None:
     server = Server(broken("cut"), dead=True, has_gateway=has_gateway)
     timer, performed = NoTimer(), list[str]()
-    watch = SilenceWatch(timer, server, server, server.interrupt)
-    watch.cut_at = float(cut)
-    watch.begin()
-    assert timer.seconds == (CUT_SECONDS if cut else LATE_SECONDS)
 
-    def perform(effect: Effect) -> bool | None:
-        if isinstance(effect, Pause):
+    class Waits:
+        async def call(self, function: Callable[[], bool]) -> bool:
+            function()
+            performed.append(server.noted.pop())
+            return answers.pop(0)
+
+        async def pause(self, seconds: float) -> None:
             performed.append("pause")
-            return None
-        effect()
-        performed.append(server.noted.pop())
-        return answers.pop(0)
 
-    run(watch.judge(), perform)
+    monitor = FailureMonitor(timer, server, server, server.interrupt, Waits())
+    monitor.cut_at = float(cut)
+    monitor.begin()
+    assert timer.seconds == (CUT_SECONDS if cut else LATE_SECONDS)
+    run(monitor.judge())
     assert " ".join(performed) == effects
     assert server.noted == ["interrupt"] * interrupted

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from envwire.client import Credentials
+from envwire.client._drivers import failure_detection
+from envwire.client._drivers.failure_detection import GatewayDetector
 from envwire.client._drivers.this_process import THIS_PROCESS
-from envwire.client._recovery import gateway_detector
-from envwire.client._recovery.gateway_detector import GatewayDetector
 from envwire.v1 import environment_pb2 as pb
 
 
@@ -49,7 +49,7 @@ def gateway(monkeypatch: pytest.MonkeyPatch) -> Gateway:
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer stays fresh for ever."""
-    monkeypatch.setattr(gateway_detector, "_FRESH_SECONDS", 1e9)
+    monkeypatch.setattr(failure_detection, "_FRESH_SECONDS", 1e9)
 
 
 def test_sessions_that_ask_at_the_same_time_ask_once(gateway: Gateway) -> None:
@@ -75,7 +75,7 @@ def test_an_answer_serves_the_other_sessions_of_its_server_only(gateway: Gateway
 
 
 def test_an_old_answer_serves_nobody(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gateway_detector, "_FRESH_SECONDS", -1.0)
+    monkeypatch.setattr(failure_detection, "_FRESH_SECONDS", -1.0)
     one, other = gateway.session("one"), gateway.session("other")
     assert not one.ask(False)
     gateway.dead = True
@@ -95,12 +95,12 @@ def test_a_forked_child_asks_for_itself(gateway: Gateway, monkeypatch: pytest.Mo
 
 def test_nothing_is_kept_of_sessions_that_ended(gateway: Gateway) -> None:
     gc.collect()
-    before = len(gateway_detector._inquiries)
+    before = len(failure_detection._inquiries)
     sessions = [gateway.session(str(number), run=f"run {number}") for number in range(8)]
-    assert len(gateway_detector._inquiries) == before + 8
+    assert len(failure_detection._inquiries) == before + 8
     sessions.clear()
     gc.collect()
-    assert len(gateway_detector._inquiries) == before
+    assert len(failure_detection._inquiries) == before
 
 
 @pytest.mark.usefixtures("fresh")
