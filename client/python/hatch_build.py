@@ -8,7 +8,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class WheelHook(BuildHookInterface[Any]):
-    """Adds package.py as `envwire/__init__.py`, but not to editable installs, where it would hide the four folders."""
+    """Adds package.py as `envwire/__init__.py`, but not to editable installs, where it would hide the source roots."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Is called before a build."""

@@ -1,6 +1,7 @@
 """Gymnasium environments behind gRPC: `envwire.client` drives them, `envwire.server` hosts them.
 
-Wheels have it as `envwire/__init__.py`. In a checkout four folders make up the package, and none of them can have it.
+Wheels have it as `envwire/__init__.py`. In a checkout several folders make up the package, and none of them
+can have it.
 """
 
 from __future__ import annotations

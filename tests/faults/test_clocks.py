@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 
+import envwire
 from envwire.codec import FaultError, Reason
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.record import SessionRecord
@@ -19,7 +20,6 @@ from envwire.server._ipc.frames import MemoryUse
 from envwire.server._ipc.scoreboard_row import Counters
 from envwire.server._processes.process import Process
 from envwire.server._processes.session_link import SessionLink
-from tests.conftest import ROOT
 
 #: Calls that read the clock on the wall.
 _WALL = {("time", "time"), ("time", "time_ns"), ("datetime", "now"), ("datetime", "utcnow")}
@@ -37,9 +37,9 @@ def _wall_clock_calls(path: Path) -> list[str]:
     return calls
 
 
-@pytest.mark.parametrize("root", ["client/python", "server", "protos", "envs"])
+@pytest.mark.parametrize("root", list(envwire.__path__))
 def test_only_monotonic_clocks_are_read(root: str) -> None:
-    paths = sorted((Path(ROOT) / root / "envwire").rglob("*.py"))
+    paths = sorted(Path(root).rglob("*.py"))
     assert paths
     found = [call for path in paths if path.name not in _DATED for call in _wall_clock_calls(path)]
     assert not found, "a wall clock jumps; take time.monotonic"
