@@ -5,8 +5,11 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import resource
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,6 +18,7 @@ import envwire.envs as gym
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _PIDFD_GETFD, _PTRACE_SEIZE = 438, 0x4206
+_IOPRIO_SET, _IOPRIO_OF_PROCESS, _IOPRIO_BEST_EFFORT = 251, 1, 2 << 13
 
 
 class Spy(gym.Env[Any, Any]):
@@ -88,6 +92,23 @@ class Spy(gym.Env[Any, Any]):
         """Returns those of some processes that it can send a signal to."""
         return list(filter(_signals, pids))
 
+    def changed(self, file: str) -> list[str]:
+        """Returns in which ways it can change a file or replace it."""
+        return [name for name, way in _CHANGES.items() if _works(way, Path(file))]
+
+    def governed(self, pid: int) -> list[str]:
+        """Returns what it can set for another process."""
+        return [name for name, way in _SETTINGS.items() if _works(way, pid)]
+
+    def pinned(self, pid: int) -> None:
+        """Has a process run on one processor only, if it can."""
+        os.sched_setaffinity(pid, {min(os.sched_getaffinity(0))})
+
+    def output_of(self, command: list[str]) -> str:
+        """Returns what a program prints, and how it ends."""
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
+        return f"{ran.stdout}{ran.stderr}{ran.returncode}"
+
     def surroundings(self) -> str:
         """Returns the process's arguments and variables."""
         return " ".join([*sys.argv, *os.environ.values()])
@@ -107,6 +128,75 @@ def _signals(pid: int) -> bool:
     except PermissionError:
         return False
     return True
+
+
+def _works(way: Callable[[Any], object], subject: Any) -> bool:
+    try:
+        way(subject)
+    except OSError:
+        return False
+    return True
+
+
+def _exchange_folders(file: Path) -> None:
+    """Puts a copy of its own in the place of the folder, and later the folder in its place again."""
+    away = file.parent.with_name("away")
+    file.parent.rename(away)
+    away.rename(file.parent)
+
+
+def _link_over(file: Path) -> None:
+    own = Path("/tmp", f"own-{os.getpid()}")
+    own.write_text("mallory admin 0\n")
+    try:
+        shutil.copyfile(own, file.with_name("new"))
+        own.replace(file)
+    finally:
+        own.unlink(missing_ok=True)
+
+
+_CHANGES: dict[str, Callable[[Path], object]] = {
+    "append": lambda file: file.open("a").close(),
+    "append to the link of a descriptor": lambda file: open(
+        f"/proc/self/fd/{os.open(file, os.O_PATH)}", "a"
+    ).close(),
+    "truncate": lambda file: os.truncate(file, file.stat().st_size),
+    "write without its path": lambda file: os.open(
+        file.name, os.O_WRONLY, dir_fd=os.open(file.parent, os.O_PATH)
+    ),
+    "write through the root of a process": lambda file: os.open(
+        f"/proc/self/root{file}", os.O_WRONLY
+    ),
+    "replace": _link_over,
+    "create beside it": lambda file: file.with_name("beside").touch(),
+    "make a link beside it": lambda file: file.with_name("link").symlink_to("/etc/passwd"),
+    "make a directory beside it": lambda file: file.with_name("folder").mkdir(),
+    "rename": lambda file: file.rename(file.with_name("renamed")),
+    "link elsewhere": lambda file: os.link(file, f"/tmp/linked-{os.getpid()}"),
+    "rename its folder": _exchange_folders,
+    "mount": lambda file: _checked(_libc.mount(b"/etc", bytes(file.parent), None, 4096, None)),
+    "remove": os.unlink,
+}
+
+_SETTINGS: dict[str, Callable[[int], object]] = {
+    "limits": lambda pid: resource.prlimit(
+        pid, resource.RLIMIT_CORE, resource.prlimit(pid, resource.RLIMIT_CORE)
+    ),
+    "priority": lambda pid: os.setpriority(os.PRIO_PROCESS, pid, 1),
+    "priority of its group": lambda pid: os.setpriority(os.PRIO_PGRP, os.getpgid(pid), 1),
+    "scheduler": lambda pid: os.sched_setscheduler(pid, os.SCHED_IDLE, os.sched_param(0)),
+    "parameters": lambda pid: os.sched_setparam(pid, os.sched_getparam(pid)),
+    "input and output": lambda pid: _checked(
+        _libc.syscall(_IOPRIO_SET, _IOPRIO_OF_PROCESS, pid, _IOPRIO_BEST_EFFORT)
+    ),
+    "who dies first": lambda pid: Path(f"/proc/{pid}/oom_score_adj").write_text("1000"),
+    "time slices": lambda pid: Path(f"/proc/{pid}/autogroup").write_text("19"),
+}
+
+
+def _checked(answer: int) -> None:
+    if answer != 0:
+        raise OSError(ctypes.get_errno(), "refused")
 
 
 gym.register(

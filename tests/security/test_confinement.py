@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +18,29 @@ import pytest
 from envwire.client import Credentials, RemoteEnv
 from envwire.server import Server, ServerConfig
 from envwire.server._auth.scopes import Scope
-from envwire.server._auth.secret_files import exposed, secrets_of, warn_of_exposed
-from envwire.server._worker.confining.confinement import landlock_version
+from envwire.server._auth.secret_files import followed, is_exposed, warn_of_exposed
+from envwire.server._auth.tokens import TokenFile
+from envwire.server._worker.confining.landlock import landlock_version
+from envwire.server._worker.confining.system_calls import filters_calls
 from tests.conftest import ROOT
 from tests.secured import certificates, write_tokens
 
 SPY = "hostile/Spy-v0"
-WITH_REFER, WITH_SCOPES = 2, 6
+WITH_REFER, WITH_TRUNCATE, WITH_SCOPES = 2, 3, 6
+filtered = pytest.mark.skipif(not filters_calls(), reason="a kernel without seccomp")
+SYS_ADMIN, SYS_RESOURCE = 21, 24
+#: Begins programs that are confined as on a server with the token file that their first argument names.
+CONFINED = """
+import os, sys
+from pathlib import Path
+from envwire.server import ServerConfig
+from envwire.server._auth.tokens import TokenFile
+from envwire.server._auth.secret_files import followed
+from envwire.server._worker.confining.confinement import Confinement
+confinement = Confinement(ServerConfig(("*",), tokens=sys.argv[1]))
+confinement.prepare()
+confinement.apply()
+"""
 landlocked = pytest.mark.skipif(not landlock_version(), reason="a kernel without Landlock")
 
 
@@ -70,6 +89,121 @@ def test_an_environment_cannot_read_key_and_tokens(
     open_to_it = [str(directory / "server.pem"), "/etc/hosts", __file__]
     secret = [str(directory / "server-key.pem"), str(directory / "tokens")]
     assert ask(spies[0], "opened", [*secret, *open_to_it]) == open_to_it
+
+
+@pytest.mark.skipif(landlock_version() < WITH_TRUNCATE, reason="a kernel that lets files be cut")
+def test_an_environment_cannot_change_key_certificates_and_tokens(
+    spies: tuple[RemoteEnv, RemoteEnv, Server], directory: Path, tmp_path: Path
+) -> None:
+    """Nor replace them or a folder on the way to them; other files it can change in each of these ways."""
+    protected = [directory / name for name in ("tokens", "server.pem", "server-key.pem")]
+    before = [path.read_bytes() for path in protected]
+    assert [ask(spies[0], "changed", str(path)) for path in protected] == [[], [], []]
+    assert [path.read_bytes() for path in protected] == before
+    (tmp_path / "folder").mkdir()
+    own = tmp_path / "folder" / "file"
+    own.touch()
+    assert {"append", "truncate", "replace", "rename its folder"} <= set(
+        ask(spies[0], "changed", str(own))
+    )
+
+
+@landlocked
+def test_an_environment_cannot_change_the_links_on_the_way_to_a_secret(
+    directory: Path, tmp_path: Path
+) -> None:
+    """As Kubernetes mounts secrets: files are links to a link to the folder with their present version."""
+    mounted, elsewhere = directory / "mounted", directory / "elsewhere"
+    (mounted / "..1").mkdir(parents=True)
+    elsewhere.mkdir()
+    (mounted / "..1" / "tokens").touch()
+    (mounted / "..data").symlink_to("..1")
+    (mounted / "tokens").symlink_to("..data/tokens")
+    (elsewhere / "link").symlink_to(mounted)
+    assert list(followed(elsewhere / "link" / "tokens")) == [
+        elsewhere / "link",
+        mounted / "tokens",
+        mounted / "..data",
+        mounted / "..1" / "tokens",
+    ]
+    program = [sys.executable, "-c", REPLACING, str(elsewhere / "link" / "tokens")]
+    ran = subprocess.run(program, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert ran.stdout.split() == ["PermissionError"] * 4
+
+
+REPLACING = (
+    CONFINED
+    + """
+for link in followed(Path(sys.argv[1])):
+    try:
+        link.rename(link.with_name("renamed"))
+    except OSError as error:
+        print(type(error).__name__)
+"""
+)
+
+
+def test_tokens_stay_valid_when_their_file_cannot_be_read(tmp_path: Path) -> None:
+    """Landlock lets an environment change the mode of a file or folder of its user."""
+    (tmp_path / "folder").mkdir()
+    tokens = write_tokens(tmp_path / "folder" / "tokens", {"alice": [Scope.PLAY]})
+    seconds = count(step=10)
+    file = TokenFile(tmp_path / "folder" / "tokens", lambda: next(seconds))
+    (tmp_path / "folder").rename(tmp_path / "hidden")  # root can read files of any mode
+    for _ in range(3):
+        assert file.find(tokens["alice"])
+
+
+@landlocked
+def test_an_environment_does_not_control_the_kernel(
+    spies: tuple[RemoteEnv, RemoteEnv, Server],
+) -> None:
+    """Root included, on whose server it could have the kernel run a program."""
+    for file in (
+        "/proc/sys/kernel/core_pattern",
+        "/proc/sysrq-trigger",
+        "/sys/kernel/uevent_helper",
+    ):
+        assert ask(spies[0], "output_of", ["sh", "-c", f": >> {file}"])[-1] != "0"
+    for held in ask(spies[0], "output_of", ["grep", "Cap[PE]", "/proc/self/status"]).split()[1:4:2]:
+        assert not int(held, 16) & (1 << SYS_ADMIN | 1 << SYS_RESOURCE)
+
+
+@filtered
+def test_an_environment_sets_nothing_for_other_processes(
+    spies: tuple[RemoteEnv, RemoteEnv, Server],
+) -> None:
+    spy, other, server = spies
+    _, forkserver = ask(spy, "pids")
+    around = [server.pid, forkserver, ask(other, "pids")[0]]
+    assert [ask(spy, "governed", pid) for pid in around] == [[], [], []]
+    assert {"limits", "priority", "scheduler", "input and output"} <= set(ask(spy, "governed", 0))
+
+
+@filtered
+def test_an_environment_keeps_no_other_process_from_processors(
+    spies: tuple[RemoteEnv, RemoteEnv, Server],
+) -> None:
+    spy, other, server = spies
+    for pid in (server.pid, ask(other, "pids")[0]):
+        before = os.sched_getaffinity(pid)
+        ask(spy, "pinned", pid)
+        assert os.sched_getaffinity(pid) == before
+
+
+@filtered
+@pytest.mark.skipif(not shutil.which("gcc"), reason="no compiler")
+@pytest.mark.parametrize("program", ["threads.c", "calls_of_32_bits.c"])
+def test_native_programs(
+    spies: tuple[RemoteEnv, RemoteEnv, Server], tmp_path: Path, program: str
+) -> None:
+    """Threads can be pinned, as OpenMP does; calls of other architectures set nothing for others either."""
+    binary, source = tmp_path / "program", ROOT + "/tests/security/native/" + program
+    built = ["gcc", "-fopenmp", "-o", str(binary), source]
+    if subprocess.run(built, capture_output=True, check=False).returncode:
+        pytest.skip("a compiler without OpenMP, or another architecture")
+    told = ask(spies[0], "output_of", ["env", "OMP_PROC_BIND=true", str(binary), str(spies[2].pid)])
+    assert told == "0"
 
 
 @landlocked
@@ -128,12 +262,10 @@ def test_the_front_is_closed_to_its_own_user() -> None:
     assert shown.stdout == "0\n"
 
 
-MOVING = """
-import os, sys
-from envwire.server import ServerConfig
-from envwire.server._worker.confining.confinement import confine
-files, secrets = sys.argv[1:]
-confine(ServerConfig(("*",), tokens=secrets + "/tokens"), None)
+MOVING = (
+    CONFINED
+    + """
+files, secrets = sys.argv[2], os.path.dirname(sys.argv[1])
 os.rename(files + "/a/file", files + "/b/file")
 os.link(files + "/b/file", files + "/a/link")
 print(open(files + "/a/link").read())
@@ -144,6 +276,7 @@ for way in (os.rename, os.link):
     except OSError as error:
         print(type(error).__name__)
 """
+)
 
 
 @pytest.mark.skipif(landlock_version() < WITH_REFER, reason="a kernel that moves no file")
@@ -154,7 +287,7 @@ def test_environments_move_files_but_not_secrets_to_where_they_can_be_read(
         (tmp_path / name).mkdir()
     (tmp_path / "a" / "file").write_text("what was moved")
     (directory / "tokens").touch()
-    program = [sys.executable, "-c", MOVING, str(tmp_path), str(directory)]
+    program = [sys.executable, "-c", MOVING, str(directory / "tokens"), str(tmp_path)]
     told = subprocess.run(program, capture_output=True, text=True, check=True).stdout.split("\n")
     assert told[0] == "what was moved"
     assert all(each.endswith("Error") for each in told[1:3]), told
@@ -169,8 +302,9 @@ def test_secrets_where_environments_work_are_told(
     tmp_path: Path, directory: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = ServerConfig(("*",), tokens=str(tmp_path / "tokens"))
-    assert exposed(secrets_of(config)) == [tmp_path / "tokens"]
-    assert exposed([Path.cwd() / "tokens", directory / "tokens"]) == [Path.cwd() / "tokens"]
+    assert is_exposed(tmp_path / "tokens")
+    assert is_exposed(Path.cwd() / "tokens")
+    assert not is_exposed(directory / "tokens")
     with caplog.at_level(logging.WARNING):
         warn_of_exposed(config)
     assert str(tmp_path / "tokens") in caplog.text

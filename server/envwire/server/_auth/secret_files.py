@@ -1,36 +1,67 @@
-"""Lists the server's secret files, and warns about those that environments could read."""
+"""Lists the server's secret files, and warns about those that environments could read or replace."""
 
 from __future__ import annotations
 
 import dataclasses
 import logging
+import os
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
 
 from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.server")
 
+#: Most links that the kernel follows on one path.
+_LINKS = 40
+
 
 def secrets_of(config: ServerConfig) -> list[Path]:
     """Returns the files, and the directory of recordings, that only the front may read."""
     secrets = (config.tls_key, config.tokens, config.join_token, config.record)
-    return [Path(path).resolve() for path in secrets if path]
+    return [Path(path).absolute() for path in secrets if path]
 
 
-def exposed(secrets: Iterable[Path]) -> list[Path]:
-    """Returns the secrets in directories that environments use, where they cannot be hidden."""
+def protected_of(config: ServerConfig) -> list[Path]:
+    """Returns the files that only the operator may change: the secrets, and the certificates that the server trusts."""
+    files = (config.tls_key, config.tokens, config.join_token)
+    public = (config.tls_cert, config.tls_client_ca, config.join_ca)
+    return [Path(path).absolute() for path in (*files, *public) if path]
+
+
+def followed(path: Path) -> Iterator[Path]:
+    """Yields the links on the way to a file, and the file itself: whoever replaces one of them replaces the file."""
+    at, parts, links = Path("/"), list(reversed(path.parts[1:])), 0
+    while parts:
+        part = parts.pop()
+        step = at.parent if part == ".." else at / part
+        if links < _LINKS and step.is_symlink():
+            yield step
+            target = step.readlink()
+            at = Path("/") if target.is_absolute() else at
+            parts += [each for each in reversed(target.parts) if each != target.anchor]
+            links += 1
+        else:
+            at = step
+    yield at
+
+
+def is_exposed(path: Path) -> bool:
+    """Returns whether a path lies where environments work, so that it cannot be closed to them."""
     working = {Path(tempfile.gettempdir()).resolve(), Path.cwd(), Path.home().resolve()}
-    return [secret for secret in secrets if not working.isdisjoint(secret.parents)]
+    return not (working - {Path("/")}).isdisjoint(path.parents)
 
 
 def warn_of_exposed(config: ServerConfig) -> None:
-    """Logs which secrets environments can read. On loopback, recordings do not count as secrets."""
-    secrets = secrets_of(dataclasses.replace(config, record="") if config.loopback else config)
-    for secret in exposed(secrets):
+    """Logs which files environments can read or replace. On loopback, recordings do not count as secrets."""
+    checked = dataclasses.replace(config, record="") if config.loopback else config
+    files = dict.fromkeys([*secrets_of(checked), *protected_of(checked)])
+    exposed = [path for path in files if any(map(is_exposed, followed(path)))]
+    if exposed:
         _log.warning(
-            "%s lies beneath the working, home or temporary directory, where environments may read it; keep it in a "
+            "environments may read and replace %s, beneath the working, home or temporary directory; keep %s in a "
             "directory of its own, such as /etc/envwire",
-            secret,
+            ", ".join(map(os.fspath, exposed)),
+            "them" if len(exposed) > 1 else "it",
         )

@@ -30,7 +30,7 @@ import numpy as np
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._ipc.frames import PACKET_BYTES
 from envwire.server._ipc.orphans import children, inherit_orphans, kill, mark_descendants, reap
-from envwire.server._worker.confining.confinement import confine, contain
+from envwire.server._worker.confining.confinement import Confinement, contain
 from envwire.server._worker.confining.control_groups import ControlGroups, enter
 from envwire.server._worker.process_setup import die_with, run_and_exit, take_output
 from envwire.server._worker.worker import Worker, WorkerEndpoints, serve_session
@@ -61,6 +61,7 @@ class Forkserver:
         self._config = config
         self._sessions: set[int] = set()
         self._groups = ControlGroups(None)
+        self._confinement = Confinement(config)
         self._copying = 0
 
     def run(self) -> None:
@@ -106,6 +107,7 @@ class Forkserver:
         group = None
         try:
             group = self._groups.new()
+            self._confinement.prepare()
             pid = os.fork()
         except OSError as error:  # temporarily out of processes, memory or groups
             self._groups.discard(group)
@@ -169,7 +171,7 @@ class Forkserver:
         die_with(self._lifeline)
         np.random.seed()
         contain(self._config)
-        confine(self._config, group)
+        self._confinement.apply()
         endpoints = WorkerEndpoints(
             link, control_socket, scoreboard, self._config.sessions_per_process
         )

@@ -150,13 +150,6 @@ def find_group(memberships: str, mounts: str) -> Path | None:
     return None
 
 
-def all_groups(group: Path) -> Path:
-    """Returns the root of the control group hierarchy that contains `group`."""
-    while (group.parent / _MEMBERS).exists():
-        group = group.parent
-    return group
-
-
 def _is_entered(group: Path) -> bool:
     """Tests whether a process may move to a group, which needs more permissions than creating one."""
     if pid := os.fork():
