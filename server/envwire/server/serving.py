@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 
 from envwire.server._auth.secret_files import warn_of_exposed
-from envwire.server._bridges.process import openenv_bridge
+from envwire.server._bridge import openenv_bridge
 from envwire.server._front import event_loop
 from envwire.server._front.farm.joining import joined
 from envwire.server._front.front import Front

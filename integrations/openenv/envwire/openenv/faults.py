@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envwire.client import CapacityError, ServerUnavailableError, UnauthenticatedError
-from envwire.server._bridges.openenv.messages import Code, RefusedError
+from envwire.openenv.messages import Code, RefusedError
 
 #: Codes for Makes that failed for reasons outside the environment.
 _WITHOUT_ENVIRONMENT: dict[type[Exception], Code] = {

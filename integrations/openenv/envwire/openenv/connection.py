@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from envwire.server._bridges.openenv import messages
-from envwire.server._bridges.openenv.messages import Code, Message, RefusedError
-from envwire.server._bridges.openenv.session import Session
+from envwire.openenv import messages
+from envwire.openenv.messages import Code, Message, RefusedError
+from envwire.openenv.session import Session
 
 _SEND_SECONDS = 60.0
 _CLOSE = "close"

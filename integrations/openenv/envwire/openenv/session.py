@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from envwire.client import Credentials, RemoteEnv, SessionLostError
-from envwire.server._bridges.openenv import messages
-from envwire.server._bridges.openenv.faults import describe_error, refused_make
-from envwire.server._bridges.openenv.messages import Code, Message, RefusedError
-from envwire.server._bridges.openenv.values import action_of, to_json, to_object
+from envwire.openenv import messages
+from envwire.openenv.faults import describe_error, refused_make
+from envwire.openenv.messages import Code, Message, RefusedError
+from envwire.openenv.values import action_of, to_json, to_object
 
 
 def make(target: str, env_id: str, token: str | None, *, tls: bool) -> RemoteEnv:

@@ -7,7 +7,7 @@ import logging
 import socket
 import sys
 
-from envwire.server._bridges.openenv.settings import BridgeSettings
+from envwire.openenv.settings import BridgeSettings
 from envwire.server._ipc.child_program import READY, at_end_of_input
 
 _PING_SECONDS = 20.0
@@ -18,7 +18,7 @@ _BACKLOG = 128
 async def _serve(settings: BridgeSettings) -> None:
     import uvicorn
 
-    from envwire.server._bridges.openenv.app import application
+    from envwire.openenv.app import application
 
     listener = socket.create_server(
         (settings.host.strip("[]"), settings.port),

@@ -16,12 +16,12 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.websockets import WebSocket
 
 from envwire.client import RemoteEnv
-from envwire.server._bridges.openenv import pages
-from envwire.server._bridges.openenv.connection import Connection
-from envwire.server._bridges.openenv.messages import Code, RefusedError
-from envwire.server._bridges.openenv.schemas import STATE, object_schema
-from envwire.server._bridges.openenv.session import Session, make
-from envwire.server._bridges.openenv.settings import BridgeSettings
+from envwire.openenv import pages
+from envwire.openenv.connection import Connection
+from envwire.openenv.messages import Code, RefusedError
+from envwire.openenv.schemas import STATE, object_schema
+from envwire.openenv.session import Session, make
+from envwire.openenv.settings import BridgeSettings
 
 #: HTTP statuses as OpenEnv's own server answers them.
 _STATUS = {Code.FACTORY_ERROR: 404, Code.CAPACITY_REACHED: 503}

@@ -10,7 +10,7 @@ import pytest
 
 from envwire.envs import spaces
 from envwire.envs.utils.data_equivalence import data_equivalence
-from envwire.server._bridges.openenv.values import action_of, to_json, to_object
+from envwire.openenv.values import action_of, to_json, to_object
 
 READABLE = [
     spaces.Discrete(5, start=-2),

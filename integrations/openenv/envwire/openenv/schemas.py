@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from envwire.envs import spaces
-from envwire.server._bridges.openenv.values import VALUE
+from envwire.openenv.values import VALUE
 
 Schema = dict[str, Any]
 

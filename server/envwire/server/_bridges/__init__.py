@@ -1,1 +1,0 @@
-"""Bridges: processes that serve another protocol, as ordinary clients of the server."""
