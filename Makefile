@@ -30,6 +30,10 @@ AT_ONCE ?= 0
 help: ## Show this list.
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
+# What stands beside the core: distributions of their own.
+BESIDE := farm conformance dashboard integrations/openenv
+PROJECTS := pyproject.toml $(BESIDE:%=%/pyproject.toml)
+
 # A stamp file for each set of packages: an install runs again when pyproject.toml changes.
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -39,8 +43,8 @@ $(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/pip install --quiet --editable '.[server]'
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/pip install --quiet --editable '.[server,gymnasium]' --group dev
+$(VENV)/.dev: $(PROJECTS) | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable '.[server,gymnasium]' $(BESIDE:%=--editable %) --group dev
 	@touch $@ $(VENV)/.runtime
 
 demo: $(VENV)/.runtime ## Train an agent on a remote CartPole and film it.
@@ -52,7 +56,7 @@ test: $(VENV)/.dev ## Run the tests (AT_ONCE=2: two test files in parallel).
 test-lowest: ## Run the tests with the oldest supported versions (PYTHON=python3.10 make test-lowest).
 	$(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/pip install --quiet --upgrade pip
-	.venv-lowest/bin/pip install --quiet --editable '.[server,gymnasium]' --group test --constraint tests/lowest.txt
+	.venv-lowest/bin/pip install --quiet --editable '.[server,gymnasium]' $(BESIDE:%=--editable %) --group test --constraint tests/lowest.txt
 	GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS=100 .venv-lowest/bin/python -m pytest --numprocesses $(AT_ONCE) --dist loadfile
 
 $(GUESTS)/.ready: pyproject.toml
@@ -93,16 +97,16 @@ $(PACKAGE)/.ready:
 	$(PACKAGE)/bin/pip install --quiet build pytest pytest-timeout
 	@touch $@
 
-test-package: $(PACKAGE)/.ready ## Build the sdist and the wheel, and test them outside the checkout: client only, and server.
+test-package: $(PACKAGE)/.ready ## Build the sdists and the wheels, and test them outside the checkout: client only, server, farm.
 	$(PACKAGE)/bin/python -m pytest --confcutdir=tests/package tests/package
 
 test-newcomer: ## Run the README's commands in a fresh copy: train an agent, record a dataset, film it (installs torch).
 	$(PYTHON) tests/newcomer/run.py
 
-$(OPENENV)/.ready: pyproject.toml
+$(OPENENV)/.ready: pyproject.toml integrations/openenv/pyproject.toml
 	$(PYTHON) -m venv $(OPENENV)
 	$(OPENENV)/bin/pip install --quiet --upgrade pip
-	$(OPENENV)/bin/pip install --quiet --editable '.[server,openenv]' --group test 'openenv>=0.10'
+	$(OPENENV)/bin/pip install --quiet --editable '.[server]' --editable integrations/openenv --group test 'openenv>=0.10'
 	@touch $@
 
 test-openenv: $(OPENENV)/.ready ## Drive the bridge with OpenEnv's own client and validator (installs them).
@@ -191,10 +195,10 @@ test-page: $(VENV)/.dev $(PAGE)/node_modules/.ready ## Drive the live page in Ch
 farm-test-containers: $(VENV)/.dev ## Train through containers that are killed, paused and stopped; one DNS name for many (needs `make image`).
 	$(BIN)/python -m pytest -m 'long or not long' tests/containers
 
-$(RAY)/.ready: pyproject.toml
+$(RAY)/.ready: pyproject.toml farm/pyproject.toml
 	$(PYTHON) -m venv $(RAY)
 	$(RAY)/bin/pip install --quiet --upgrade pip
-	$(RAY)/bin/pip install --quiet --editable '.[ray,gymnasium]' --group test
+	$(RAY)/bin/pip install --quiet --editable '.[ray,gymnasium]' --editable farm --group test
 	@touch $@
 
 test-ray: $(RAY)/.ready ## Remove nodes of a Ray cluster in the middle of training (installs Ray).

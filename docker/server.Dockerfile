@@ -19,10 +19,10 @@ WORKDIR /build
 COPY . .
 # Word splitting of EXTRA_PACKAGES is intended; versions are bounded in pyproject.toml.
 # hadolint ignore=DL3013,SC2086
-RUN pip wheel --no-cache-dir --no-deps --wheel-dir dist . \
+RUN pip wheel --no-cache-dir --no-deps --wheel-dir dist . ./farm \
     && python -m venv /opt/envwire \
     && /opt/envwire/bin/pip install --no-cache-dir \
-        "$(echo dist/*.whl)[server,gymnasium]" ${EXTRA_PACKAGES}
+        "$(echo dist/envwire-*.whl)[server,gymnasium]" dist/envwire_farm-*.whl ${EXTRA_PACKAGES}
 
 FROM ${BASE} AS base
 ARG VERSION=unknown

@@ -56,6 +56,26 @@ def test_the_wheel_holds_the_packages_and_nothing_else(artefacts: Artefacts) -> 
     assert not any("__pycache__" in name for name in wheel)
 
 
+def test_the_wheel_of_the_core_has_nothing_that_stands_beside_it(artefacts: Artefacts) -> None:
+    wheel = _members(artefacts)[1]
+    beside = (
+        "farm/gateway/",
+        "farm/engines/",
+        "farm/cli/",
+        "conformance/",
+        "dashboard/",
+        "openenv/",
+    )
+    assert [
+        name for name in wheel if name.startswith(tuple(f"envwire/{one}" for one in beside))
+    ] == []
+    assert "envwire/farm/v1/farm.proto" in wheel
+    with zipfile.ZipFile(artefacts.farm) as archive:
+        packages = {name.rpartition("/")[0] for name in archive.namelist()}
+    assert {"envwire/farm/gateway", "envwire/farm/engines", "envwire/farm/cli"} <= packages
+    assert not any(name.startswith(("envwire/server", "envwire/farm/v1")) for name in packages)
+
+
 def test_the_description_links_to_the_projects_addresses(artefacts: Artefacts) -> None:
     with zipfile.ZipFile(artefacts.wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
@@ -86,6 +106,21 @@ def test_the_package_has_a_version(client: Path, attribute: str) -> None:
         [client / "python", "-I", "-c", program], check=True, timeout=60, capture_output=True
     )
     assert re.fullmatch(rb"\d+\.\d+\.\d+\n", said.stdout)
+
+
+def _command(program: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [program, *words], check=False, cwd=cwd, timeout=60, capture_output=True, text=True
+    )
+
+
+def test_a_farm_is_an_extra(full: Path, farm: Path, tmp_path: Path) -> None:
+    without = _command(full / "envwire", "farm", "up", cwd=tmp_path)
+    assert without.returncode == 2
+    assert "pip install 'envwire[farm]'" in without.stderr
+    assert " up " in _command(farm / "envwire", "farm", "--help", cwd=tmp_path).stdout
+    without = _command(farm / "envwire", "conformance", "localhost:1", cwd=tmp_path)
+    assert "pip install 'envwire[conformance]'" in without.stderr
 
 
 @pytest.fixture(scope="module")
@@ -122,13 +157,6 @@ def test_a_client_alone_steps_what_an_installed_server_hosts(
 def test_a_client_without_the_command_line_says_what_to_install(
     client: Path, tmp_path: Path
 ) -> None:
-    done = subprocess.run(
-        [client / "envwire", "--help"],
-        check=False,
-        cwd=tmp_path,
-        timeout=60,
-        capture_output=True,
-        text=True,
-    )
+    done = _command(client / "envwire", "--help", cwd=tmp_path)
     assert done.returncode == 1
     assert "pip install 'envwire[server]'" in done.stderr

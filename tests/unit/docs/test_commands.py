@@ -30,7 +30,8 @@ def _commands(page: Path) -> list[list[str]]:
 def _parse(words: list[str]) -> None:
     command = _ROOT
     while hasattr(command, "commands"):
-        command = command.commands[words.pop(0)]
+        context = command.context_class(command)
+        _, command, words = command.resolve_command(context, words)
     command.make_context(command.name, words)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent.parent.parent
-FOLDERS = ("client", "docs", "envs", "protos", "server", "tests")
+FOLDERS = ("client", "docs", "envs", "farm/envwire", "integrations", "protos", "server", "tests")
 PATHS = re.findall(rf"`((?:{'|'.join(FOLDERS)})/[\w./-]+)`", (ROOT / "CONTRIBUTING.md").read_text())
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import entry_points
 
 import pytest
+
+from envwire.server.cli._commands import GROUP
 
 
 def loaded_by(module: str) -> set[str]:
@@ -17,9 +20,18 @@ def loaded_by(module: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_help_is_fast_because_it_loads_nothing() -> None:
+@pytest.mark.parametrize(
+    "module",
+    ["envwire.server.cli._app", *(point.module for point in entry_points(group=GROUP))],
+)
+def test_help_is_fast_because_it_loads_nothing(module: str) -> None:
     heavy = {"numpy", "grpc", "google.protobuf", "asyncio", "envwire.codec", "envwire.client"}
-    assert heavy & loaded_by("envwire.server.cli._app") == set()
+    assert heavy & loaded_by(module) == set()
+
+
+def test_the_core_loads_no_command_of_another_distribution() -> None:
+    beside = ("envwire.farm.", "envwire.conformance", "envwire.dashboard", "envwire.openenv")
+    assert [each for each in loaded_by("envwire.server.cli._app") if each.startswith(beside)] == []
 
 
 def test_a_server_loads_no_certificates_before_somebody_shows_one() -> None:

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 from rich.table import Table
 
-from envwire.server.cli._inspect.farm_status import COLUMNS
+from envwire.server.cli._inspect.farm_table import COLUMNS
 from envwire.server.cli._inspect.tables import print_whole, table_of
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from envwire.server._words import counted
-from envwire.server.cli._inspect import farm_status, sessions
+from envwire.server.cli._inspect import farm_table, sessions
 from envwire.server.cli._inspect.asking import asking
 from envwire.server.cli._parameters import target_argument
 
@@ -76,8 +76,8 @@ def _picture(ask: _Ask) -> RenderableType:
         if not isinstance(error, grpc.Call) or error.code() is not grpc.StatusCode.UNIMPLEMENTED:
             raise
     else:
-        rows = [farm_status.cells(each) for each in servers.servers]
-        return _table(farm_status.COLUMNS, rows, farm_status.summary(servers))
+        rows = [farm_table.cells(each) for each in servers.servers]
+        return _table(farm_table.COLUMNS, rows, farm_table.summary(servers))
     page = ask("ListSessions", admin_pb2.ListSessionsRequest(page_size=_MAX_ROWS))
     rows = [sessions.cells(each) for each in page.sessions]
     return _table(sessions.COLUMNS, rows, counted(page.total, "session"))

@@ -67,7 +67,7 @@ def live_page(command: str, wanted: bool, port: int) -> Generator[Callable[[str]
 
 
 def _check_installed(command: str) -> None:
-    for module in ("starlette", "uvicorn"):
+    for module in ("envwire.dashboard", "starlette", "uvicorn"):
         if importlib.util.find_spec(module) is None:
             stop(
                 command,

@@ -1,4 +1,4 @@
-"""`envwire farm` and `envwire gateway`: run a farm, or its gateway alone, and show the status of any farm."""
+"""`envwire farm`: run many servers behind a gateway, and show the status of any farm."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from envwire.farm.gateway.config import SETTINGS as GATEWAY_SETTINGS
+from envwire.farm.cli.status import status
 from envwire.farm.gateway.config import GatewayConfig
-from envwire.server._logs.setup import TEXT, log_to_stderr
+from envwire.server._logs.setup import log_to_stderr
 from envwire.server._settings.sources import gather
-from envwire.server.cli._inspect.farm_status import status
 from envwire.server.cli._serve.live_page import Dashboard, DashboardPort, live_page
 from envwire.server.cli._serve.settings_options import ConfigFile, given, take_settings
-from envwire.server.cli._serve.starting import starting, tell_ready
+from envwire.server.cli._serve.starting import starting
 from envwire.server.config import SETTINGS
 
 #: Settings that the farm chooses, or that make no sense for servers whose machine is not known in advance.
@@ -36,8 +35,10 @@ class Engine(str, Enum):
     RAY = "ray"
 
 
-farm = typer.Typer(
-    help="Run many servers behind one address, and look at them.", no_args_is_help=True
+command = typer.Typer(
+    help="Run many servers behind one address, and look at them.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 
@@ -129,24 +130,5 @@ def up(
 
 
 take_settings(up, _TAKEN)
-farm.command()(up)
-farm.command()(status)
-
-
-def gateway(ctx: typer.Context, *, config: ConfigFile = "", **options: Any) -> None:
-    """Serve a farm's gateway, one address for many servers, until SIGTERM or Ctrl-C.
-
-    Servers register with `envwire serve --join HOST:PORT`. Clients make environments here and then talk to the server
-    that hosts them. Prints "ready: HOST:PORT" when clients can connect.
-
-    Example: envwire gateway --port 50050
-    """
-    with starting("gateway"):
-        from envwire.farm.gateway.gateway import run
-
-        log_to_stderr(TEXT)
-        settings = gather(GATEWAY_SETTINGS, given(ctx, options), os.environ, config)
-        run(GatewayConfig(**settings), tell_ready)
-
-
-take_settings(gateway, GATEWAY_SETTINGS)
+command.command()(up)
+command.command()(status)

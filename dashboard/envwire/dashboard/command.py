@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from envwire.server.cli._failures import stop
 from envwire.server.cli._parameters import check_targets
 from envwire.server.cli._serve.starting import starting, tell_ready
 
@@ -45,11 +44,6 @@ def dashboard(
                 f"{host} is not loopback, and the page speaks HTTP without TLS; leave --host out and forward the port "
                 "by SSH, put a proxy with TLS in front, or give --insecure"
             )
-        try:
-            from envwire.dashboard.serving import run
-        except ModuleNotFoundError as error:
-            stop(
-                "dashboard",
-                f"{error.name} is not installed; the page needs: pip install 'envwire[dashboard]'",
-            )
+        from envwire.dashboard.serving import run
+
         run(targets, host, port, tell_ready)

@@ -1,0 +1,1 @@
+"""The commands `envwire farm` and `envwire gateway`, which the entry points of the distribution name."""

@@ -1,0 +1,36 @@
+"""`envwire gateway`: runs the gateway of a farm alone."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import typer
+
+from envwire.farm.gateway.config import SETTINGS, GatewayConfig
+from envwire.server._logs.setup import TEXT, log_to_stderr
+from envwire.server._settings.sources import gather
+from envwire.server.cli._serve.serve import EPILOG
+from envwire.server.cli._serve.settings_options import ConfigFile, given, take_settings
+from envwire.server.cli._serve.starting import starting, tell_ready
+
+
+def gateway(ctx: typer.Context, *, config: ConfigFile = "", **options: Any) -> None:
+    """Serve a farm's gateway, one address for many servers, until SIGTERM or Ctrl-C.
+
+    Servers register with `envwire serve --join HOST:PORT`. Clients make environments here and then talk to the server
+    that hosts them. Prints "ready: HOST:PORT" when clients can connect.
+
+    Example: envwire gateway --port 50050
+    """
+    with starting("gateway"):
+        from envwire.farm.gateway.gateway import run
+
+        log_to_stderr(TEXT)
+        settings = gather(SETTINGS, given(ctx, options), os.environ, config)
+        run(GatewayConfig(**settings), tell_ready)
+
+
+take_settings(gateway, SETTINGS)
+command = typer.Typer(add_completion=False)
+command.command(epilog=EPILOG)(gateway)
