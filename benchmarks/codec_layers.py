@@ -23,9 +23,8 @@ from rich.table import Table
 import envwire.envs
 from envwire.codec import decode_value, encode_value, envwire_family
 from envwire.codec.fastpath import leaves, values
-from envwire.codec.fastpath.inlining import pieces
+from envwire.codec.fastpath.attached_arrays import extract_arrays, pieces
 from envwire.codec.fastpath.leaves import Leaf, Unknown
-from envwire.codec.fastpath.outlining import outlined
 from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
 from envwire.codec.steps import StepCodec, StepResult
 from envwire.envs import spaces
@@ -151,7 +150,7 @@ _RENDERED = _FRAME.SerializeToString()
 
 def received(*_: Any) -> object:
     """Reads a frame that arrived over gRPC, after taking the arrays' elements out of it."""
-    message, area = outlined(_RENDERED)
+    message, area = extract_arrays(_RENDERED)
     return decode_value(pb.InteractResponse.FromString(message).render.frame, None, area=area)
 
 

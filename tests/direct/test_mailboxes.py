@@ -19,9 +19,7 @@ import envwire.envs as gym
 from envwire.client import RemoteEnv, RemoteVectorEnv, SessionLostError, aio
 from envwire.server import Server
 from envwire.testing.comparing import identical
-from envwire.wire import mailbox
-from envwire.wire.adaptive_spin import AdaptiveSpin
-from envwire.wire.mailbox import BOX_BYTES, ORDERED, Mailbox
+from envwire.wire.local_channel import BOX_BYTES, ORDERED, AdaptiveSpin, Mailbox
 from tests.direct.conftest import SETTINGS
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.test_resuming import play
@@ -248,4 +246,4 @@ def test_machines_that_reorder_stores_ask_for_none(
         play(env, 20)
         assert mapped() == before
     assert put == []
-    assert mailbox.ORDERED
+    assert ORDERED

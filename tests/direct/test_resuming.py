@@ -24,7 +24,7 @@ from envwire.client import (
 )
 from envwire.server import Server
 from envwire.testing.comparing import identical
-from envwire.wire.mailbox import ORDERED
+from envwire.wire.local_channel import ORDERED
 from tests.direct.detour import through
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.relay import Cut, How, Relay

@@ -22,7 +22,7 @@ from envwire.codec import (
     encode_random_state,
     encode_value,
 )
-from envwire.codec.fastpath.step_requests import StepRequestWriter
+from envwire.codec.fastpath.step_codec import StepRequestWriter
 from envwire.codec.fastpath.step_responses import StepResponseWriter
 from envwire.server._worker.direct.channel import Channel as ServerChannel
 from envwire.server._worker.direct.shared_memory import Boxes, SharedSlots

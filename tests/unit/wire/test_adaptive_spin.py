@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from envwire.wire.adaptive_spin import AdaptiveSpin
+from envwire.wire.local_channel import AdaptiveSpin
 
 
 class Clock:

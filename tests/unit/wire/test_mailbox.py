@@ -16,9 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.frames import HEADER, HEADER_BYTES
-from envwire.wire.mailbox import BOX_BYTES, WAKE, Mailbox
+from envwire.wire.local_channel import BOX_BYTES, WAKE, AdaptiveSpin, Mailbox
 
 MOST = BOX_BYTES - 16
 ROUNDS = 20_000

@@ -1,4 +1,4 @@
-"""The fast step codec, which remembers the bytes that two steps have in common, and the choice of a session's codec."""
+"""The fast step codec, which remembers what two steps have in common, and the choice of a session's codec."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import os
 from typing import Any, Final
 
 from envwire.codec.family import Family
+from envwire.codec.fastpath.array_layouts import UNKNOWN
 from envwire.codec.fastpath.batches import BatchResponseReader, BatchResponseWriter
-from envwire.codec.fastpath.step_requests import StepRequestReader, StepRequestWriter
 from envwire.codec.fastpath.step_responses import StepResponseReader, StepResponseWriter
+from envwire.codec.fastpath.values import ValueReader, ValueWriter
 from envwire.codec.steps import PlainStep, StepCodec, StepResult
+from envwire.v1 import environment_pb2
 from envwire.wire.envelope import REQUESTS
 from envwire.wire.frames import Area, Attachments
+from envwire.wire.varints import content_start, read_varint, tag, varint
 
 FASTPATH: Final = "ENVWIRE_FASTPATH"
 """Environment variable that switches the fast path off if it is 0, so that all steps use protobuf messages."""
@@ -78,3 +81,78 @@ def step_codec(family: Family, *, vector: bool = False) -> StepCodec:
     if os.environ.get(FASTPATH) == "0":
         return StepCodec(family)
     return FixedPartsStepCodec(family, vector=vector)
+
+
+_REQUEST: Final = tag(environment_pb2.InteractRequest, "step")
+_SEQUENCE: Final = tag(environment_pb2.StepRequest, "sequence")
+_ACTION: Final = tag(environment_pb2.StepRequest, "action")
+
+
+class StepRequestWriter:
+    """Writes the steps of one session."""
+
+    def __init__(self) -> None:
+        self._action = ValueWriter()
+        #: Lengths of the last number and the last action, and what was written before each.
+        self._last = (0, 0), b"", b""
+
+    def write(self, sequence: int, action: Any) -> bytes | None:
+        """Returns the InteractRequest of a step, without a header; None if the action is left to protobuf."""
+        value = self._action.write(action)
+        if value is None:
+            return None
+        number = varint(sequence)
+        last, before, between = self._last
+        lengths = len(number), len(value)
+        if lengths != last:
+            between = _ACTION + varint(len(value))
+            before = _REQUEST + varint(len(_SEQUENCE) + sum(lengths) + len(between)) + _SEQUENCE
+            self._last = lengths, before, between
+        return b"".join((before, number, between, value))
+
+
+class StepRequestReader:
+    """Reads the steps of one session.
+
+    In 128 steps that follow each other only the first byte of the number changes, besides the action: all others are
+    compared with the last request's.
+    """
+
+    def __init__(self) -> None:
+        #: Of the last request: its length, what was before the number, where that ended, what was between the number's
+        #: first byte and the action, where the action began, and the smallest such byte, with the number it stands for.
+        self._last = -1, b"", 0, b"", 0, 0, 0
+        self._action = ValueReader()
+
+    def learn(self, action: Any) -> None:
+        """Remembers the form of an action that protobuf has read, so that the next ones like it take the fast path."""
+        self._action.learn(action)
+
+    def read(self, raw: bytes) -> PlainStep | None:
+        """Returns the sequence number and the action of a step; None if it is left to protobuf.
+
+        Args:
+            raw: An InteractRequest, without a header.
+        """
+        length, before, begin, between, start, lowest, first = self._last
+        if len(raw) == length and raw.startswith(before) and raw.startswith(between, begin + 1):
+            count = raw[begin] - lowest
+            if 0 <= count < 0x80:
+                action = self._action.read(raw, start, length)
+                return None if action is UNKNOWN else (first + count, action)
+        return self.read(raw) if self._find(raw) else None
+
+    def _find(self, raw: bytes) -> bool:
+        """Remembers the parts of a step's request; returns whether it is one."""
+        content = content_start(raw) if raw[:1] == _REQUEST else 0
+        begin = content + len(_SEQUENCE)
+        if content == 0 or raw[content:begin] != _SEQUENCE:
+            return False
+        sequence, index = read_varint(raw, begin)
+        length, start = read_varint(raw, index + 1)
+        if raw[index : index + 1] != _ACTION or start + length != len(raw):
+            return False
+        lowest = raw[begin] & 0x80
+        first = sequence + lowest - raw[begin]
+        self._last = len(raw), raw[:begin], begin, raw[begin + 1 : start], start, lowest, first
+        return True

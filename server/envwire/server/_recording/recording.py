@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 
-from envwire.codec.fastpath.inlining import pieces
+from envwire.codec.fastpath.attached_arrays import pieces
 from envwire.server._recording.files import AppendedFile, FullError, new_name, path_of
 from envwire.server._recording.redaction import Redaction
 from envwire.server._version import VERSION

@@ -7,14 +7,13 @@ import select
 import time
 from collections.abc import Callable
 
-from envwire.wire.adaptive_spin import AdaptiveSpin
-from envwire.wire.mailbox import Mailbox
+from envwire.wire.local_channel import AdaptiveSpin, Mailbox
 
 #: How long a client that steps through a mailbox may keep the sockets from being polled, in seconds.
 _UNPOLLED_SECONDS = 1e-3
 
 
-class Waiting:
+class Poller:
     """The descriptors to poll, with the callbacks for when they are readable."""
 
     def __init__(self) -> None:

@@ -19,7 +19,7 @@ from envwire.server._worker.direct.service import DirectService
 from envwire.server._worker.forking import COPY_DESCRIPTORS, Copied, serve_fork
 from envwire.server._worker.link.making import SessionMaker
 from envwire.server._worker.link.service import LinkService
-from envwire.server._worker.poller import Waiting
+from envwire.server._worker.poller import Poller
 from envwire.server._worker.process_setup import die_with, take_output
 from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
@@ -76,15 +76,15 @@ class Worker:
         """Connects the services of the link, the control socket and the direct channels."""
         endpoints, config = self.endpoints, self.config
         self._sessions = ProcessSessions(packed=config.sessions_per_process > 1)
-        self._waiting = Waiting()
+        self._poller = Poller()
         self._direct = DirectService(
-            self._waiting, self._sessions, endpoints.frames, self._serve_link, config
+            self._poller, self._sessions, endpoints.frames, self._serve_link, config
         )
         maker = SessionMaker(
             self.catalogue, self._sessions, config, self.origin, endpoints.scoreboard
         )
         self._link = LinkService(
-            endpoints.frames, self._sessions, maker, self._direct.channels, config.max_message_bytes
+            endpoints.frames, self._sessions, maker, self._direct, config.max_message_bytes
         )
 
     def run(self) -> Worker | None:
@@ -93,19 +93,19 @@ class Worker:
         Returns:
             In a process that was forked for a copy of the session, the worker to run there; else None.
         """
-        self._waiting.watch(self.endpoints.link.fileno(), self._link.serve)
-        self._waiting.watch(self.endpoints.control_socket.fileno(), self._serve_control)
+        self._poller.watch(self.endpoints.link.fileno(), self._link.serve)
+        self._poller.watch(self.endpoints.control_socket.fileno(), self._serve_control)
         with self._sessions.warnings.installed():
             try:
                 with contextlib.suppress(ConnectionError):  # the front is gone
                     while not self._sessions.over:
-                        self._waiting.serve()
+                        self._poller.serve()
             except Copied as copied:
                 descriptors = copied.args
             else:
                 for served in self._sessions.by_number.values():
                     self._sessions.end(served)
-                self._direct.channels.finish()
+                self._direct.finish()
                 return None
         return self._copy(*descriptors)
 
@@ -135,7 +135,7 @@ class Worker:
     ) -> Worker:
         """Returns the worker for the copied session, in this process, which was forked for it."""
         (served,) = self._sessions.by_number.values()  # a shared process is not copied
-        self._direct.channels.close_all()
+        self._direct.close_all()
         self.endpoints.close()
         take_output(output)
         die_with(lifeline)

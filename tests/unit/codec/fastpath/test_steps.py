@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from envwire.codec import CodecError, encode_mapping, encode_value, envwire_family
-from envwire.codec.fastpath.inlining import inlined
-from envwire.codec.fastpath.step_requests import StepRequestReader, StepRequestWriter
+from envwire.codec.fastpath.attached_arrays import inline_arrays
+from envwire.codec.fastpath.step_codec import StepRequestReader, StepRequestWriter
 from envwire.codec.fastpath.step_responses import StepResponseReader, StepResponseWriter
 from envwire.codec.values.encoding import decode_mapping, decode_value
 from envwire.testing.comparing import identical
@@ -170,7 +170,7 @@ def test_a_large_observation_goes_beside_the_message(shape: tuple[int, ...]) -> 
         assert read is not None
         assert identical(read, result)
         assert read[0].flags.writeable
-        whole = inlined(Packet(written, attachments))
+        whole = inline_arrays(Packet(written, attachments))
         assert identical(read_by_protobuf(whole.message), result)
 
 

@@ -1,4 +1,4 @@
-"""Waiting for sockets and a mailbox: neither keeps the other from being served."""
+"""Poller for sockets and a mailbox: neither keeps the other from being served."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from envwire.server._worker.poller import Waiting
-from envwire.wire.adaptive_spin import AdaptiveSpin
+from envwire.server._worker.poller import Poller
 from envwire.wire.frames import HEADER
-from envwire.wire.mailbox import BOX_BYTES, Mailbox
+from envwire.wire.local_channel import BOX_BYTES, AdaptiveSpin, Mailbox
 
 SECONDS = 10.0
 REQUEST = HEADER.pack(1, 0, 0) + b"r"
@@ -49,7 +48,7 @@ def client() -> Iterator[Client]:
         yield made
 
 
-def serve_until(waiting: Waiting, condition: Callable[[], bool]) -> bool:
+def serve_until(waiting: Poller, condition: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + SECONDS
     while not condition() and time.monotonic() < deadline:
         waiting.serve()
@@ -57,15 +56,15 @@ def serve_until(waiting: Waiting, condition: Callable[[], bool]) -> bool:
 
 
 @pytest.fixture
-def waiting(monkeypatch: pytest.MonkeyPatch) -> Waiting:
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Poller:
     """A poller whose last wait was short, so that it polls first."""
-    made = Waiting()
+    made = Poller()
     monkeypatch.setattr(made._spin, "short", True)
     return made
 
 
 def test_a_client_that_steps_without_a_pause_keeps_no_socket_from_being_served(
-    waiting: Waiting, client: Client
+    waiting: Poller, client: Client
 ) -> None:
     ways, heard = list[bool](), list[bytes]()
 
@@ -90,7 +89,7 @@ def test_a_client_that_puts_frames_for_ever_keeps_no_socket_from_being_served(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Although it is told that this end sleeps."""
-    waiting, heard, served = Waiting(), list[bytes](), list[bool]()
+    waiting, heard, served = Poller(), list[bytes](), list[bool]()
     monkeypatch.setattr(AdaptiveSpin, "begin", lambda _: False)
     monkeypatch.setattr(Mailbox, "sleep", lambda _: True)
     ours, theirs = socket.socketpair()
@@ -104,7 +103,7 @@ def test_a_client_that_puts_frames_for_ever_keeps_no_socket_from_being_served(
     assert len(served) == 2
 
 
-def test_requests_are_served_wherever_they_come(waiting: Waiting, client: Client) -> None:
+def test_requests_are_served_wherever_they_come(waiting: Poller, client: Client) -> None:
     served = list[bool]()
 
     def step() -> None:
@@ -123,7 +122,7 @@ def test_a_request_that_comes_before_it_falls_asleep_is_served(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a spin, and without a byte on the socket."""
-    waiting, served = Waiting(), list[bool]()
+    waiting, served = Poller(), list[bool]()
     monkeypatch.setattr(AdaptiveSpin, "begin", lambda _: False)
 
     def step() -> None:
@@ -138,7 +137,7 @@ def test_a_request_that_comes_before_it_falls_asleep_is_served(
 
 
 def test_a_channel_that_waits_for_its_reader_takes_no_request(
-    waiting: Waiting, client: Client
+    waiting: Poller, client: Client
 ) -> None:
     served, flushed = list[bool](), list[bool]()
     waiting.watch(client.server.fileno(), lambda: served.append(True), client.boxes)

@@ -493,7 +493,7 @@ def test_a_client_that_does_not_read_keeps_its_neighbours_waiting_for_nothing(re
 def test_a_client_that_does_not_read_loses_its_connection_alone(
     relay: Front, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("envwire.server._worker.direct.channels.SEND_SECONDS", 0.05)
+    monkeypatch.setattr("envwire.server._worker.direct.service.SEND_SECONDS", 0.05)
     client = flooded(relay, 0)
     assert eventually(lambda: not relay.connected(0))
     served = relay.scoreboard.served(0)

@@ -146,7 +146,8 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
                 result = (await handle.serve(Step(action)))[0]
         except RemoteError as error:
             return handle.strategy.final_step(error)
-        handle.strategy.observe(result[0])
+        if handle.strategy.observes:
+            handle.strategy.observe(result[0])
         return result
 
     async def step_many(self, actions: Iterable[Any]) -> list[StepResult]:

@@ -136,7 +136,8 @@ class RemoteProxy(RemoteAttributes):
             )
         except RemoteError as error:
             return handle.strategy.final_step(error)
-        handle.strategy.observe(result[0])
+        if handle.strategy.observes:
+            handle.strategy.observe(result[0])
         if self._viewer is not None:
             self._viewer.show(self._frame())
         return result

@@ -43,10 +43,12 @@ class RecoveryStrategy:
     Attributes:
         recording: The recording of the environment's requests, for a strategy that needs one.
         moves: Whether the environment moves to another server if its own stops answering, or is about to stop.
+        observes: Whether it has to be told each observation.
     """
 
     recording: Recording | None = None
     moves = False
+    observes = False
 
     def begin(self) -> None:
         """Starts over: the environment is made as a new one."""
@@ -56,7 +58,7 @@ class RecoveryStrategy:
         return copy.copy(self)
 
     def observe(self, observation: Any) -> None:
-        """Notes the last observation."""
+        """Notes the last observation, if `observes`."""
 
     def leaves_before(self, _operation: Operation[Any]) -> bool:
         """Returns whether the environment may move to another server before a request."""
@@ -128,6 +130,7 @@ class Truncate(_UnreachableIsLost):
     """The step that detects the loss ends the episode, as a time limit would."""
 
     moves = True
+    observes = True
 
     def __init__(self) -> None:
         self.begin()

@@ -14,7 +14,7 @@ from envwire.server._ipc.gathering import Buffer, send_some
 from envwire.server._worker.direct.shared_memory import Boxes, SharedSlots
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import HEADER, HEADER_BYTES, Packet
-from envwire.wire.mailbox import BOX_BYTES
+from envwire.wire.local_channel import BOX_BYTES
 
 _RECEIVE_BYTES = 65536
 #: As a plain number, which is converted sooner. The socket does not block either, but the front has it too.
@@ -128,16 +128,14 @@ class Channel:
         """
         message, attachments = packet.message, packet.attachments
         if attachments is None or not attachments.length:
-            self._put(HEADER.pack(len(message), 0, 0) + message)
+            frame = HEADER.pack(len(message), 0, 0) + message
         elif self._shared is not None and (slot := self._shared.put(attachments)):
-            self._put(HEADER.pack(len(message), slot, attachments.length) + message)
+            frame = HEADER.pack(len(message), slot, attachments.length) + message
         else:
             head = HEADER.pack(len(message), 0, attachments.length) + message
             self.unsent = [head, *attachments.buffers]
             self.flush()
-
-    def _put(self, frame: bytes) -> None:
-        """Puts a frame into the mailbox, or sends it."""
+            return
         if self.mailbox is None or not self.mailbox.put(frame):
             self._send(frame)
 

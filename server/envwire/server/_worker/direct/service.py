@@ -7,15 +7,15 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from envwire.codec.notices import draining_notice
 from envwire.server._ipc.fault_replies import too_large
 from envwire.server._ipc.frames import FrameSocket, MemoryUse
 from envwire.server._session.states import State
 from envwire.server._worker.direct.channel import Channel, ChannelError, end_connection
-from envwire.server._worker.direct.channels import Channels
 from envwire.server._worker.direct.shared_memory import new_boxes, share
-from envwire.server._worker.poller import Waiting
+from envwire.server._worker.poller import Poller
 from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
@@ -25,22 +25,25 @@ from envwire.wire.frames import Packet
 _CLOSED = State.CLOSED
 #: Longest wait for the front's acknowledgement of a close, in seconds; it comes at once unless the front is stopped.
 _NOTICE_SECONDS = 2.0
+#: Seconds for which a client may leave a reply unread before its connection is closed.
+SEND_SECONDS = 30.0
+#: Seconds for sending last replies; less than the time that the front gives a process to exit.
+_FINISH_SECONDS = 3.0
 
 
 @dataclass
 class DirectService:
-    """Serves the clients on direct channels.
+    """Serves the clients on direct channels: at most one for each session; a new one replaces the old.
 
     Attributes:
-        waiting: The poller that watches the channels.
+        poller: The poller that watches the channels.
         sessions: The sessions of the process.
         frames: The link, over which sessions that their clients closed are reported to the front.
         serve_link: Serves frames that arrived during such a report.
         config: The server's settings.
-        channels: The channels, by their sessions.
     """
 
-    waiting: Waiting
+    poller: Poller
     sessions: ProcessSessions
     frames: FrameSocket
     serve_link: Callable[[], None]
@@ -49,7 +52,8 @@ class DirectService:
     def __post_init__(self) -> None:
         """Binds what each request needs."""
         self._warnings, self._limit = self.sessions.warnings, self.config.max_message_bytes
-        self.channels = Channels(self.waiting, self._limit, self._serve)
+        self._open: dict[ServedSession, Channel] = {}
+        self._lingering: set[Channel] = set()
 
     def admit(self, number: int, memory: MemoryUse, connection: socket.socket) -> None:
         """Opens a direct channel to a session.
@@ -67,7 +71,7 @@ class DirectService:
         space = served.session.hosted.env.observation_space
         shared = share(self.config.shared_memory, space) if memory.frames else None
         boxes = new_boxes() if memory.mailbox and not self.sessions.packed else None
-        self.channels.open(served, Channel(connection, self._limit, shared, boxes))
+        self._open_channel(served, Channel(connection, self._limit, shared, boxes))
 
     def _serve(self, served: ServedSession, channel: Channel, raw: bytes) -> None:
         session, row = served.session, served.row
@@ -99,14 +103,120 @@ class DirectService:
 
     def _close(self, served: ServedSession, channel: Channel, packet: Packet) -> None:
         """Answers a close once the session's slot is free."""
-        self.channels.release(served)
+        self.release(served)
         self.sessions.remove(served)
         self.frames.announce_closed(served.number, _NOTICE_SECONDS)
         with contextlib.suppress(ChannelError):  # the client may be gone
             channel.send(packet)
-        self.channels.linger(served, channel)
+        self._linger(served, channel)
         if self.frames.waiting:  # arrived during the wait for the ACK
             self.serve_link()
+
+    def _open_channel(self, served: ServedSession, channel: Channel) -> None:
+        """Adds a channel, which replaces the session's current one."""
+        self.close(served)
+        self._open[served] = channel
+        self._watch(served, channel)
+        try:
+            channel.welcome(self._limit)
+        except ChannelError:
+            self.close(served)
+
+    def close(self, served: ServedSession) -> None:
+        """Closes the channel of a session, if it has one."""
+        if channel := self.release(served):
+            channel.close()
+
+    def release(self, served: ServedSession) -> Channel | None:
+        """Removes and returns the channel of a session, if it has one; the caller must close it."""
+        channel = self._open.pop(served, None)
+        if channel is not None:
+            self.poller.unwatch(channel.fileno())
+        return channel
+
+    def keep_unsent(self, served: ServedSession) -> None:
+        """Copies the unsent part of the last reply, before the session serves another request."""
+        channel = self._open.get(served)
+        if channel is not None and channel.unsent:
+            channel.keep_unsent()
+
+    def _linger(self, served: ServedSession, channel: Channel) -> None:
+        """Closes a released channel once its last reply is sent, or `SEND_SECONDS` have passed."""
+        if channel.unsent:
+            self._lingering.add(channel)
+            self._wait_for_reader(served, channel, [])
+        else:
+            channel.close()
+
+    def finish(self) -> None:
+        """Gives clients a moment to read last replies before the process exits."""
+        deadline = time.monotonic() + _FINISH_SECONDS
+        for channel in self._lingering:
+            channel.finish(max(deadline - time.monotonic(), 0.001))
+
+    def close_all(self) -> None:
+        """Closes all channels in a copy of the process, since they belong to the original."""
+        released = [self.release(served) for served in list(self._open)]
+        for channel in (*released, *self._lingering):
+            if channel is not None:
+                channel.close_copy()
+
+    def _watch(self, served: ServedSession, channel: Channel) -> None:
+        serve = partial(self._ready, served, channel)
+        self.poller.watch(channel.fileno(), serve, channel.mailbox)
+
+    def _ready(
+        self, served: ServedSession, channel: Channel, requests: list[bytes] | None = None
+    ) -> None:
+        """Serves the requests that have arrived while the client reads the replies. Those after a close are dropped.
+
+        Args:
+            served: The session.
+            channel: Its channel.
+            requests: Requests that were received earlier; by default those that the socket or the mailbox has now.
+        """
+        try:
+            requests = channel.receive() if requests is None else requests
+            while requests and self._open.get(served) is channel:
+                self._serve(served, channel, requests.pop(0))
+                if channel.unsent and self._open.get(served) is channel:
+                    self._wait_for_reader(served, channel, requests)
+                    return
+        except ChannelError:
+            self._lose(served, channel)
+
+    def _wait_for_reader(
+        self, served: ServedSession, channel: Channel, requests: list[bytes]
+    ) -> None:
+        """Stops reading from a client until it has read the reply; closes its connection if that takes too long."""
+        self.poller.watch_writable(
+            channel.fileno(),
+            partial(self._flush, served, channel, requests),
+            SEND_SECONDS,
+            partial(self._lose, served, channel),
+        )
+
+    def _flush(self, served: ServedSession, channel: Channel, requests: list[bytes]) -> None:
+        try:
+            channel.flush()
+            if channel in self._lingering:  # its time is not extended
+                if not channel.unsent:
+                    self._lose(served, channel)
+            elif channel.unsent:
+                self._wait_for_reader(served, channel, requests)
+            else:
+                self._watch(served, channel)
+                self._ready(served, channel, requests)
+        except ChannelError:
+            self._lose(served, channel)
+
+    def _lose(self, served: ServedSession, channel: Channel) -> None:
+        if channel in self._lingering:
+            self._lingering.remove(channel)
+            self.poller.unwatch(channel.fileno())
+            channel.close()
+        elif self._open.get(served) is channel:
+            self.close(served)
 
 
 def _with_notice(packet: Packet, stops_at: float) -> Packet:

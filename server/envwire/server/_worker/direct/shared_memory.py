@@ -15,7 +15,7 @@ from typing import Any
 
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import ALIGNMENT, Attachments
-from envwire.wire.mailbox import BOX_BYTES, ORDERED, Mailbox
+from envwire.wire.local_channel import BOX_BYTES, ORDERED, Mailbox
 
 #: Smaller frames are faster on the socket, in bytes.
 SHARED_FROM = 65536

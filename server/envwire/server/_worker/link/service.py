@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from envwire.codec import FaultError, Reason, fault_from_exception
-from envwire.codec.fastpath.inlining import pieces
+from envwire.codec.fastpath.attached_arrays import pieces
 from envwire.server._ipc.allocation import keep_freed_memory
 from envwire.server._ipc.fault_replies import fault_reply, too_large
 from envwire.server._ipc.frames import STOPS_AT, Frame, FrameError, FrameSocket, Kind, pack_header
@@ -21,7 +21,7 @@ from envwire.server._ipc.gathering import Buffer
 from envwire.server._ipc.message_slots import MIN_SLOT_BYTES
 from envwire.server._session.states import State
 from envwire.server._session.warning_log import WarningLog
-from envwire.server._worker.direct.channels import Channels
+from envwire.server._worker.direct.service import DirectService
 from envwire.server._worker.link.camera import take_picture
 from envwire.server._worker.link.making import SessionMaker, Started
 from envwire.server._worker.sessions import ProcessSessions, ServedSession
@@ -45,14 +45,14 @@ class LinkService:
         frames: The frames on the link.
         sessions: The sessions of the process.
         maker: Makes them.
-        channels: Their direct channels.
+        direct: Their direct channels.
         limit: Longest reply, in bytes.
     """
 
     frames: FrameSocket
     sessions: ProcessSessions
     maker: SessionMaker
-    channels: Channels
+    direct: DirectService
     limit: int
 
     def __post_init__(self) -> None:
@@ -94,12 +94,12 @@ class LinkService:
             keep_freed_memory()
         session = served.session
         self._warnings.log = session.warnings
-        self.channels.keep_unsent(served)
+        self.direct.keep_unsent(served)
         served.row.begin()
         reply = self._reply(served, frame.message)
         replied = time.monotonic_ns()
         if session.state is _CLOSED:
-            self.channels.close(served)
+            self.direct.close(served)
             self.sessions.remove(served)
             behind = pack_header(Kind.CLOSED, served.number)
             self.frames.send(Kind.REPLY, served.number, reply, behind)
@@ -141,7 +141,7 @@ class LinkService:
         served = self._served.get(frame.session)
         if served is None:  # its client has just closed it; the front will read that
             return
-        self.channels.close(served)
+        self.direct.close(served)
         self.sessions.remove(served)
         self.sessions.end(served)
         self.frames.send(Kind.CLOSED, served.number)
@@ -155,6 +155,6 @@ class LinkService:
         if served is None:  # it is over; the front will read that
             return
         self._warnings.log = WarningLog()
-        self.channels.keep_unsent(served)
+        self.direct.keep_unsent(served)
         picture = take_picture(served.session.hosted.env)
         self.frames.send(Kind.RENDERED, served.number, [picture])

@@ -18,9 +18,8 @@ from envwire.client._transports.direct.direct_channel import Channel
 from envwire.client._transports.transport import ARRIVED
 from envwire.client.credentials import Credentials
 from envwire.v1 import direct_pb2
-from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.frames import HEADER
-from envwire.wire.mailbox import BOX_BYTES, WAKE, Mailbox
+from envwire.wire.local_channel import BOX_BYTES, WAKE, AdaptiveSpin, Mailbox
 from tests.unit.client.transports.direct.test_direct import Grpc
 
 SECONDS = 10.0

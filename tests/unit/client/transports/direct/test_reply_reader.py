@@ -10,24 +10,24 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from envwire.client._transports.direct.reply_reader import ReplyReader
+from envwire.client._transports.direct.direct_channel import Channel
 from envwire.wire.frames import HEADER, HEADER_BYTES, Reply
 
-Ends = tuple[ReplyReader, socket.socket]
+Ends = tuple[Channel, socket.socket]
 
 
 @pytest.fixture
 def ends() -> Iterator[Ends]:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        yield ReplyReader(ours), theirs
+        yield Channel(ours), theirs
 
 
 def frame(message: bytes, attached: bytes = b"") -> bytes:
     return HEADER.pack(len(message), 0, len(attached)) + message + attached
 
 
-def received(reader: ReplyReader) -> Reply | None:
+def received(reader: Channel) -> Reply | None:
     try:
         return reader.read_reply(socket.MSG_DONTWAIT)
     except BlockingIOError:

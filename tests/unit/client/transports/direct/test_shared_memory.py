@@ -12,7 +12,7 @@ import pytest
 
 from envwire.client._transports.direct.shared_memory import SharedFrames, map_mailbox
 from envwire.v1 import direct_pb2
-from envwire.wire.mailbox import BOX_BYTES
+from envwire.wire.local_channel import BOX_BYTES
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs memfd_create")
 

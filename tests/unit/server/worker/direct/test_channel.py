@@ -19,7 +19,7 @@ from envwire.server._worker.direct.channel import Channel, ChannelError
 from envwire.server._worker.direct.shared_memory import Boxes
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import ALIGNMENT, HEADER, HEADER_BYTES, Attachments, Packet
-from envwire.wire.mailbox import BOX_BYTES, ORDERED, WAKE, Mailbox
+from envwire.wire.local_channel import BOX_BYTES, ORDERED, WAKE, Mailbox
 
 LIMIT = 50
 Pair = tuple[Channel, socket.socket]

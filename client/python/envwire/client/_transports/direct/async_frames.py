@@ -11,10 +11,9 @@ import socket
 from collections.abc import Callable
 
 from envwire.client._transports.direct.direct_channel import Channel
-from envwire.client._transports.direct.loop_sockets import unwatch, watch
 from envwire.client._transports.loop_waits import LoopDeadline, ReusableFuture
-from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.frames import HEADER, Reply
+from envwire.wire.local_channel import AdaptiveSpin
 
 
 class AsyncFrames:
@@ -43,7 +42,7 @@ class AsyncFrames:
         self._released = False
         channel.sleep()
         channel.loop = self._loop
-        watch(self._loop, self._descriptor, self._on_readable)
+        self._loop.add_reader(self._descriptor, self._on_readable)
 
     async def exchange(self, request: bytes, timeout: float) -> Reply:
         """Sends a request and returns its reply (see `AsyncTransport.exchange`)."""
@@ -142,8 +141,9 @@ class AsyncFrames:
 
     def _unwatch(self) -> None:
         self.channel.loop = None
-        if self._socket.fileno() >= 0:  # else another connection may have the number by now
-            unwatch(self._loop, self._descriptor)
+        # If the socket is closed, another connection may have its number by now.
+        if self._socket.fileno() >= 0 and not self._loop.is_closed():
+            self._loop.remove_reader(self._descriptor)
 
 
 def _wake(room: asyncio.Future[None]) -> None:

@@ -23,7 +23,7 @@ from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import RESPONSES
 from envwire.wire.frames import Reply
-from envwire.wire.mailbox import ORDERED
+from envwire.wire.local_channel import ORDERED
 
 _log = logging.getLogger("envwire.client")
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import Area
-from envwire.wire.mailbox import LEAST_BOX_BYTES, Mailbox
+from envwire.wire.local_channel import LEAST_BOX_BYTES, Mailbox
 
 
 class SharedFrames:

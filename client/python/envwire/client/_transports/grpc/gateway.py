@@ -28,7 +28,7 @@ from envwire.client.errors import RemoteError
 from envwire.codec import Reason
 from envwire.codec.digests import make_digest
 from envwire.codec.errors.statuses import reason_of
-from envwire.codec.fastpath.outlining import outlined
+from envwire.codec.fastpath.attached_arrays import extract_arrays
 from envwire.farm.v1 import farm_pb2
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
@@ -146,7 +146,7 @@ def _make(there: Connection, message: bytes, timeout: float) -> Reply | None:
         there.channel.close()
         raise failure from error
     address = pb.MakeResponse(address=there.target).SerializeToString()
-    return outlined(response + address, "make")
+    return extract_arrays(response + address, "make")
 
 
 def _repeated(call: Callable[[], bytes]) -> bytes:

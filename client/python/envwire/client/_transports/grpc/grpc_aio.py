@@ -12,7 +12,7 @@ from envwire.client._errors.connections import broken, timed_out
 from envwire.client._transports.grpc.grpc_connection import INTERACT, open_loop_channel, status_of
 from envwire.client._transports.grpc.grpc_transports import StreamTransport
 from envwire.client._transports.loop_waits import LoopDeadline
-from envwire.codec.fastpath.outlining import outlined
+from envwire.codec.fastpath.attached_arrays import extract_arrays
 from envwire.wire.envelope import RESPONSES, with_header
 from envwire.wire.frames import Reply
 
@@ -72,7 +72,7 @@ class AsyncStreamTransport:
         if message is grpc.aio.EOF:
             self._end()
             raise broken(f"{self._connection.target} ended the stream")
-        return outlined(message)
+        return extract_arrays(message)
 
     def _on_late(self) -> None:
         self._cancel(timed_out(self._connection.target, self._timeout))

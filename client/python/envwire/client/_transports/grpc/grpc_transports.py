@@ -24,7 +24,7 @@ from envwire.client._transports.grpc.grpc_connection import (
     trailer,
 )
 from envwire.client.credentials import Credentials
-from envwire.codec.fastpath.outlining import outlined
+from envwire.codec.fastpath.attached_arrays import extract_arrays
 from envwire.codec.notices import TRAILER
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
@@ -143,7 +143,7 @@ class UnaryTransport(GrpcTransport):
         """Returns the reply of a call, or the server's error as a reply."""
         try:
             response, ended = call()
-            reply = outlined(response, kind)
+            reply = extract_arrays(response, kind)
             notices = None if ended is None else trailer(ended, TRAILER)
             if kind == "make":
                 self._follow(pb.MakeResponse.FromString(response))
@@ -207,7 +207,7 @@ class StreamTransport(GrpcTransport):
     def receive(self) -> Reply:
         """Reads from the stream (see `Transport.receive`)."""
         try:
-            reply = outlined(next(self._replies))
+            reply = extract_arrays(next(self._replies))
             if RESPONSES.kind(reply.message) == "make":
                 self._deadline.stop()
                 self._follow(pb.InteractResponse.FromString(reply.message).make)

@@ -7,20 +7,24 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from tests.unit.codec.fastpath.test_inlining import VALUES, native
 
 from envwire.codec import decode_mapping, decode_value, encode_mapping, encode_value
 from envwire.codec.family import envwire_family
-from envwire.codec.fastpath.inlining import inlined, pieces
-from envwire.codec.fastpath.outlining import OUTLINED_FROM, outlined
+from envwire.codec.fastpath.attached_arrays import (
+    EXTRACTED_FROM,
+    extract_arrays,
+    inline_arrays,
+    pieces,
+)
 from envwire.codec.fastpath.step_responses import StepResponseReader, StepResponseWriter
 from envwire.codec.values.tensors import encode_tensor
 from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import RESPONSES
 from envwire.wire.frames import ALIGNMENT, Attachments, Packet, Reply
-from tests.unit.codec.fastpath.test_inlining import VALUES, native
 
-LARGE = np.arange(OUTLINED_FROM // 4, dtype=np.float32)
+LARGE = np.arange(EXTRACTED_FROM // 4, dtype=np.float32)
 INFO: dict[str, Any] = {"large": LARGE, "small": np.arange(3)}
 PROFILE = settings(derandomize=True, max_examples=40, deadline=None)
 
@@ -39,7 +43,7 @@ def test_the_same_values_arrive(value: Any) -> None:
     observation = [value, LARGE, {"again": value}]
     whole = response("reset", observation).SerializeToString()
     _, inner = RESPONSES.unwrap(whole)
-    for reply in (outlined(whole), outlined(inner, "reset")):
+    for reply in (extract_arrays(whole), extract_arrays(inner, "reset")):
         assert len(reply.message) < len(whole) - LARGE.nbytes
         assert reply.area is not None
         assert reply.area.flags.writeable
@@ -55,7 +59,7 @@ def test_arrays_begin_where_those_of_a_direct_channel_do() -> None:
     attachments, made = Attachments(), pb.InteractResponse()
     encode_value(observation, made.render.frame, attachments=attachments)
     packet = Packet(made.SerializeToString(), attachments)
-    reply = outlined(inlined(packet).message)
+    reply = extract_arrays(inline_arrays(packet).message)
     assert reply.message == packet.message
     assert reply.area is not None
     assert reply.area.size == attachments.length
@@ -71,7 +75,7 @@ def test_a_step_stays_whole_and_is_read_as_from_a_direct_channel() -> None:
         whole = pieces(Packet(message, attachments))
         assert sum(map(len, whole)) == len(b"".join(whole))
         assert any(isinstance(each, memoryview) for each in whole), "not copied"
-        reply = outlined(b"".join(whole))
+        reply = extract_arrays(b"".join(whole))
         assert reply == Reply(b"".join(whole))
         result = reader.read(reply.message, reply.area)
         assert result is not None
@@ -79,8 +83,8 @@ def test_a_step_stays_whole_and_is_read_as_from_a_direct_channel() -> None:
 
 
 def test_a_small_message_stays_as_it_is() -> None:
-    message = response("reset", 1).SerializeToString()[: OUTLINED_FROM - 1]
-    reply = outlined(message)
+    message = response("reset", 1).SerializeToString()[: EXTRACTED_FROM - 1]
+    reply = extract_arrays(message)
     assert reply.message is message
     assert reply.area is None
 
@@ -98,8 +102,8 @@ def oddities() -> dict[str, bytes]:
         "attached already": twice.SerializeToString(),
         "cut": raw[:-1],
         "more": raw + b"\x0b",
-        "zeros": bytes(OUTLINED_FROM),
-        "ones": b"\xff" * OUTLINED_FROM,
+        "zeros": bytes(EXTRACTED_FROM),
+        "ones": b"\xff" * EXTRACTED_FROM,
         "a space": make_response().SerializeToString(),
     }
 
@@ -113,15 +117,15 @@ def make_response() -> pb.InteractResponse:
 @pytest.mark.parametrize("kind", oddities())
 def test_what_is_odd_is_left_to_protobuf(kind: str) -> None:
     message = oddities()[kind]
-    assert outlined(message) == Reply(message)
+    assert extract_arrays(message) == Reply(message)
     if kind == "a space":
         kind, inner = RESPONSES.unwrap(message)
-        assert outlined(inner, kind) == Reply(message)
+        assert extract_arrays(inner, kind) == Reply(message)
 
 
 def test_fields_that_a_later_contract_adds_are_kept() -> None:
     added = b"\xca\x3e\x03abc"  # field 1001
     kind, inner = RESPONSES.unwrap(response("reset", LARGE).SerializeToString())
-    reply = outlined(inner + added, kind)
+    reply = extract_arrays(inner + added, kind)
     assert reply.area is not None
     assert reply.message.endswith(added)

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 
 from envwire.codec import decode_mapping, decode_value, encode_mapping, encode_value
 from envwire.codec.errors.codec_error import CodecError
-from envwire.codec.fastpath.inlining import inlined
+from envwire.codec.fastpath.attached_arrays import inline_arrays
 from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import ALIGNMENT, ATTACHED_FROM, Attachments, Packet
@@ -79,7 +79,7 @@ def test_attached_or_inlined_the_same_values_arrive(observation: Any, info: dict
     packet = packed(observation, info)
     expected = (native(observation), native(info))
     assert identical(unpacked(packet), expected)
-    whole = inlined(packet)
+    whole = inline_arrays(packet)
     assert whole.attachments is None
     assert identical(unpacked(whole), expected)
 
@@ -105,8 +105,8 @@ def test_small_arrays_stay_in_the_message(size: int) -> None:
 
 def test_what_is_all_in_the_message_stays_as_it_is() -> None:
     packet = packed(np.zeros(3), {})
-    assert inlined(packet).message is packet.message
-    assert inlined(Packet(b"anything")) == Packet(b"anything")
+    assert inline_arrays(packet).message is packet.message
+    assert inline_arrays(Packet(b"anything")) == Packet(b"anything")
 
 
 @pytest.mark.parametrize("offset", [0, 1, 4096, 2**63])
