@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from tests.unit.codec.fastpath.test_inlining import VALUES, native
 
 from envwire.codec import decode_mapping, decode_value, encode_mapping, encode_value
 from envwire.codec.family import envwire_family
@@ -23,6 +22,7 @@ from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import RESPONSES
 from envwire.wire.frames import ALIGNMENT, Attachments, Packet, Reply
+from tests.unit.codec.fastpath.test_inline_arrays import VALUES, native
 
 LARGE = np.arange(EXTRACTED_FROM // 4, dtype=np.float32)
 INFO: dict[str, Any] = {"large": LARGE, "small": np.arange(3)}
