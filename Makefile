@@ -232,7 +232,6 @@ lint: $(VENV)/.dev ## Check style, types, imports, protos and Dockerfiles.
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	cd protos && ../$(BIN)/buf lint && ../$(BIN)/buf format --diff --exit-code
-	cd protos && ../$(BIN)/buf breaking --against released.binpb
 	$(BIN)/hadolint docker/*.Dockerfile
 
 format: $(VENV)/.dev ## Format the code.
@@ -249,10 +248,6 @@ check-protos: protos ## Regenerate and fail on a difference.
 
 vectors: $(VENV)/.dev ## Regenerate the golden vectors of protos/vectors.
 	$(BIN)/python -m tests.vectors
-
-released-protos: $(VENV)/.dev ## Freeze protos, vectors and recorded sessions as released: lint and tests then refuse incompatible changes.
-	cd protos && ../$(BIN)/buf build --as-file-descriptor-set --exclude-source-info --output released.binpb
-	$(BIN)/python -m tests.compatibility
 
 bench: $(VENV)/.dev ## Measure a step: local, in process, unary and stream, compared with bare gRPC.
 	$(BIN)/python benchmarks/step.py

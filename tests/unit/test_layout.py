@@ -63,6 +63,11 @@ def _declared(root: str) -> tuple[str, str]:
     return name[1], version[1]
 
 
+def test_programs_can_ask_for_the_version() -> None:
+    assert envwire.client.__version__ == envwire.server.__version__
+    assert envwire.client.__version__.count(".") == 2
+
+
 @pytest.mark.parametrize("root", BESIDE)
 def test_distributions_are_released_together(root: str) -> None:
     _, version = _declared("")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from envwire.client._env.saving import SavedState as SavedState
     from envwire.client._session.stats import ConnectionStats as ConnectionStats
     from envwire.client._transports.transport import Transport as Transport
-    from envwire.client._transports.versions import __version__ as __version__
+    from envwire.client._version import __version__ as __version__
     from envwire.client.credentials import Credentials as Credentials
     from envwire.client.env import RemoteEnv as RemoteEnv
     from envwire.client.errors import CapacityError as CapacityError
@@ -41,7 +41,7 @@ else:
         "_env.saving": "SavedState",
         "_session.stats": "ConnectionStats",
         "_transports.transport": "Transport",
-        "_transports.versions": "__version__",
+        "_version": "__version__",
         "credentials": "Credentials",
         "env": "RemoteEnv",
         "errors": "CapacityError InvalidRequestError NotAllowedError RemoteEnvError "

@@ -13,7 +13,7 @@ from envwire.client._errors.faults import checked
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.direct.direct import DirectTransport
 from envwire.client._transports.transport import Transport, call
-from envwire.client._transports.versions import __version__, complaint
+from envwire.client._version import __version__
 from envwire.server._words import counted
 from envwire.server.cli._drive.measuring import median_step
 from envwire.server.cli._failures import describe_error, of_the_server
@@ -97,14 +97,11 @@ def _security(server: CheckedServer) -> str:
 
 
 def _versions(server: CheckedServer) -> str:
-    theirs, ours = server.info.version, __version__
-    if text := complaint(theirs, ours):
-        raise DoctorWarning(text)
     libraries = ", ".join(
         f"{each.name} {each.version}" + f" (group {each.group})" * bool(each.group)
         for each in server.info.libraries
     )
-    return f"server {theirs}, this client {ours}; environments of {libraries}"
+    return f"server {server.info.version}, this client {__version__}; environments of {libraries}"
 
 
 def _room(server: CheckedServer) -> str:

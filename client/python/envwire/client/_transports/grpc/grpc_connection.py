@@ -24,7 +24,6 @@ from envwire.client._errors.faults import CLASSES_BY_CODE
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.grpc.tls_faults import tls_fault
 from envwire.client._transports.proxies import proxy_variable
-from envwire.client._transports.versions import check_version
 from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError, ServerUnavailableError
 from envwire.v1 import environment_pb2 as pb
@@ -135,7 +134,6 @@ class Connection:
             return (error.details() or "") if error.code() in _NOT_THERE else None
         with contextlib.suppress(DecodeError):
             self.info = pb.GetServerInfoResponse.FromString(answer)
-            check_version(self.target, self.info.version)
         return None
 
     def failure(self, error: grpc.RpcError, timeout: float) -> Exception:
