@@ -19,9 +19,13 @@ MAKES ?= 5000
 STEP_SECONDS ?= 150
 LABELS = --build-arg VERSION=$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) --build-arg REVISION=$(shell git rev-parse HEAD)
 LANGUAGE_TESTS ?= long or not long
-# Number of test files that run in parallel: `make test AT_ONCE=2` takes 20 min instead of 30 on 2 cores. Serial by
-# default, because some tests of deadlines fail when the processor is busy.
-AT_ONCE ?= 0
+# Number of tests that run at once: `auto` is two for each processor, because most tests wait for other processes.
+AT_ONCE ?= auto
+PARALLEL = --numprocesses $(AT_ONCE) --dist worksteal
+# Files with tests that run alone. The others are not read a second time.
+SERIAL = $(shell grep -rl 'mark\.serial' tests --include='test_*.py')
+# Compiled modules are kept, wherever make runs: a server's processes would compile all packages at each start.
+export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 # All targets that are not files.
@@ -50,14 +54,20 @@ $(VENV)/.dev: $(PROJECTS) | $(VENV)/bin/python
 demo: $(VENV)/.runtime ## Train an agent on a remote CartPole and film it.
 	$(BIN)/python examples/demo.py
 
-test: $(VENV)/.dev ## Run the tests (AT_ONCE=2: two test files in parallel).
-	$(BIN)/python -m pytest --numprocesses $(AT_ONCE) --dist loadfile
+test: $(VENV)/.dev ## Test every behaviour once, with real servers (5 minutes on two cores; AT_ONCE=1: one test at a time).
+	$(BIN)/python -m pytest $(PARALLEL) -m 'not (slow or serial or long)'
+	$(BIN)/python -m pytest -m 'serial and not long' $(SERIAL)
+
+test-all: test test-rest ## Test everything: also all combinations, attacks, faults, farms and other languages (20 minutes on two cores).
+
+test-rest: $(VENV)/.dev ## What `make test-all` runs after `make test`.
+	$(BIN)/python -m pytest $(PARALLEL) -m 'slow and not (serial or long)'
 
 test-lowest: ## Run the tests with the oldest supported versions (PYTHON=python3.10 make test-lowest).
 	$(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/pip install --quiet --upgrade pip
 	.venv-lowest/bin/pip install --quiet --editable '.[server,gymnasium]' $(BESIDE:%=--editable %) --group test --constraint tests/lowest.txt
-	GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS=100 .venv-lowest/bin/python -m pytest --numprocesses $(AT_ONCE) --dist loadfile
+	GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS=100 .venv-lowest/bin/python -m pytest $(PARALLEL)
 
 $(GUESTS)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(GUESTS)

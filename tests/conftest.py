@@ -1,7 +1,8 @@
-"""Servers that many tests share. Each is a real process with real sockets."""
+"""Servers that many tests share, each a real process with real sockets; and which tests `make test` runs."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,24 @@ SETTINGS: dict[str, Any] = {
     "sys_path": (ROOT,),
     "step_timeout": 20.0,
 }
+
+#: Folders whose tests `make test` leaves to `make test-all`.
+SLOW = ("adversary", "farm", "groups", "guests", "languages")
+TESTS = Path(__file__).parent
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Returns how many tests run at once: most of them wait for other processes."""
+    return 2 * (os.cpu_count() or 1)
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` selects by the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests of slow folders."""
+    for item in items:
+        if item.path.relative_to(TESTS).parts[0] in SLOW:
+            item.add_marker("slow")
 
 
 @pytest.fixture(scope="session")

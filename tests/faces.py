@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import gymnasium
+import pytest
 
 import envwire.envs
 import tests.hosted_envs  # noqa: F401 - registers what the local face makes
@@ -62,10 +63,10 @@ def _gymnasium_make(target: str, env_id: str, **kwargs: Any) -> Any:
 LOCAL: dict[str, Face] = {"local": _local}
 REMOTE: dict[str, Face] = {
     "in process": _in_process,
+    "direct over a Unix socket": _remote("direct-unix"),
     "unary": _remote("unary"),
     "stream": _remote("stream"),
     "direct over TCP": _remote("direct-tcp"),
-    "direct over a Unix socket": _remote("direct-unix"),
     "unary, mTLS and token": _secured("unary"),
     "stream, mTLS and token": _secured("stream"),
     "direct, mTLS and token": _secured("direct-tcp"),
@@ -73,3 +74,7 @@ REMOTE: dict[str, Face] = {
     "gymnasium.make": _gymnasium_make,
 }
 ALL = LOCAL | REMOTE
+#: For tests of the contract that `make test` holds every face to. The other tests run here, in process and over one
+#: socket; `make test-all` runs all of them with every face.
+CONTRACT = pytest.mark.parametrize("face", ALL.values(), ids=ALL, indirect=True)
+CORE = len(LOCAL) + 2

@@ -9,9 +9,10 @@ import pytest
 
 from envwire.server import Server
 from tests.secured import GUARDS, Guard, secured
+from tests.tiers import first
 
 
-@pytest.fixture(scope="module", params=GUARDS.values(), ids=list(GUARDS))
+@pytest.fixture(scope="module", params=first(GUARDS))
 def guard(request: pytest.FixtureRequest) -> Guard:
     """What servers ask of their clients."""
     made: Guard = request.param()

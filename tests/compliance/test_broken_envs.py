@@ -15,6 +15,7 @@ from envwire.envs import error
 from envwire.server import Server
 from tests.compliance.broken_envs import HUGE, KEYLESS, PACKAGELESS, UNINSTALLED, WARNED
 from tests.conftest import ROOT
+from tests.tiers import first
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def test_so_is_a_missing_module(target: str) -> None:
         RemoteEnv(target, UNINSTALLED)
 
 
-@pytest.mark.parametrize("kind", [RemoteEnv, RemoteVectorEnv])
+@pytest.mark.parametrize("kind", first([RemoteEnv, RemoteVectorEnv]))  # a batch is 20 s of work
 def test_a_space_that_is_too_large_is_named_with_its_environment(target: str, kind: Any) -> None:
     with pytest.raises(
         InvalidRequestError, match=r"Huge.*observation_space is 268435457 .* 268435456"

@@ -14,8 +14,13 @@ from envwire.client.gymnasium import RemoteEnv
 from envwire.server import Server
 from envwire.testing.comparing import identical as same
 from envwire.testing.comparing import rollout
+from tests.tiers import first
 
-pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.usefixtures("transport")]
+pytestmark = [
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.usefixtures("transport"),
+    pytest.mark.parametrize("transport", first(["direct", "stream"]), indirect=True),
+]
 
 
 def _newest(prefix: str) -> str:

@@ -11,7 +11,7 @@ from envwire.server import Server
 
 #: Of a server that lets every check be made: it loses patience soon, shares memory, and refuses what is large.
 CHECKED: dict[str, Any] = {
-    "step_timeout": 3.0,
+    "step_timeout": 6.0,
     "shared_memory": 2**22,
     "max_message_bytes": 2**24,
 }

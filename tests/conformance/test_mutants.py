@@ -33,6 +33,7 @@ from tests.conformance.mutants.mailbox_port import Mailboxed, mailbox_port
 from tests.conformance.mutants.mutant import MUTANTS, Mutant
 from tests.secured import certificates
 
+pytestmark = pytest.mark.slow
 NAMES = sorted({name for mutant in MUTANTS for name in mutant.caught_by})
 #: Those that wait for long; `make test-conformance` runs them.
 SLOW = [

@@ -19,8 +19,8 @@ SETTINGS: dict[str, Any] = {
 
 @pytest.fixture(scope="package")
 def direct() -> Iterator[Server]:
-    """A server that loses patience soon and shares memory."""
+    """A server that shares memory."""
     with Server(
-        ["direct/*", "tests/*"], step_timeout=1.0, shared_memory=2**22, **SETTINGS
+        ["direct/*", "tests/*"], step_timeout=20.0, shared_memory=2**22, **SETTINGS
     ) as server:
         yield server

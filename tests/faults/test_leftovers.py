@@ -15,6 +15,7 @@ from envwire.client import RemoteEnv, RemoteError
 from envwire.server import Server
 from tests.conftest import ROOT
 from tests.faults.leaving_envs import Way
+from tests.tiers import cross
 
 ENV = "tests/Leaving-v0"
 #: What docs/reliability.md promises.
@@ -82,8 +83,10 @@ def stop(_: RemoteEnv, server: Server) -> None:
     server.stop()
 
 
-@pytest.mark.parametrize("end", [close, crash, hang, kill_the_front, stop])
-@pytest.mark.parametrize("way", Way)
+@pytest.mark.parametrize(
+    ("way", "end"),
+    cross({way.name: way for way in Way}, [close, crash, hang, kill_the_front, stop]),
+)
 def test_what_an_environment_started_ends_with_it(
     way: Way, end: Callable[[RemoteEnv, Server], None], mark: str
 ) -> None:

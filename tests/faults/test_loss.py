@@ -25,6 +25,7 @@ from tests.conftest import ROOT
 from tests.faults.scene import alive, eventually
 from tests.faults.test_processes import active
 from tests.hosted_envs import Fault
+from tests.tiers import cross
 
 FAULTY = "tests/Faulty-v0"
 HOSTED = ["CartPole-v1", "FrozenLake-v1", "Pendulum-v1", "tests/*"]
@@ -69,8 +70,13 @@ def run(env: Any, disturb: dict[int, Callable[[], None]], steps: int = 150) -> l
     return seen
 
 
-@pytest.mark.parametrize("transport", ["direct-unix", "direct-tcp", "stream", "unary"])
-@pytest.mark.parametrize("env_id", ["CartPole-v1", "FrozenLake-v1", "Pendulum-v1"])
+@pytest.mark.parametrize(
+    ("env_id", "transport"),
+    cross(
+        ["CartPole-v1", "FrozenLake-v1", "Pendulum-v1"],
+        ["direct-unix", "direct-tcp", "stream", "unary"],
+    ),
+)
 def test_killed_sessions_are_not_noticed_when_they_are_replayed(
     fragile: Server, env_id: str, transport: str
 ) -> None:

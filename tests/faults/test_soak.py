@@ -10,6 +10,7 @@ from tests.faults.soak import run, verdict
 from tests.secured import OPEN, Guard, public
 
 LONG = pytest.mark.long
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(

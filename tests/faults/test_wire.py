@@ -21,6 +21,7 @@ from tests.faults.hungry_envs import HUNGRY, Appetite
 from tests.faults.scene import active, channel_of, eventually, resumed, serve
 from tests.faults.wire import Wire
 from tests.secured import certificates
+from tests.tiers import first
 
 LEASE = 4.0
 
@@ -41,7 +42,7 @@ class Line:
         return active(self.wire.target, credentials=self.credentials)
 
 
-@pytest.fixture(scope="module", params=["plain", "TLS"])
+@pytest.fixture(scope="module", params=first(["plain", "TLS"]))
 def served(request: pytest.FixtureRequest) -> Iterator[tuple[str, Wire]]:
     settings = certificates().server() if request.param == "TLS" else {}
     with Wire() as wire, serve(lease=LEASE, step_timeout=20.0, **wire.settings, **settings):

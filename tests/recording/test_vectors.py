@@ -26,6 +26,7 @@ from envwire.server.cli._app import app
 from envwire.server.cli._recordings.film import side_by_side
 from envwire.testing.comparing import identical
 from tests.recording.editing import edited
+from tests.tiers import first
 
 COUNT = 3
 MODES = ("NEXT_STEP", "SAME_STEP", "DISABLED")
@@ -141,6 +142,7 @@ def test_it_is_played_again(played: tuple[Path, list[Diary]]) -> None:
     assert "all answers are the same" in told.output
 
 
+@pytest.mark.parametrize("played", first(MODES), indirect=True)
 def test_a_film_shows_all_members_at_once(played: tuple[Path, list[Diary]], tmp_path: Path) -> None:
     told = envwire("export", played[0], "--gif", tmp_path / "film.gif")
     assert told.exit_code == 0, told.output

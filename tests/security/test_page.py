@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
+from tests.each import each
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
@@ -14,7 +14,7 @@ NAMED = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", PAGE)
 ROWS = [line for line in PAGE.splitlines() if line.startswith("| cannot ")]
 
 
-@pytest.mark.parametrize(("file", "test"), NAMED)
+@each(("file", "test"), NAMED)
 def test_the_test_is_there(file: str, test: str) -> None:
     code = (ROOT / file).read_text(encoding="utf-8")
     assert not test or re.search(rf"^def {test}\(", code, re.MULTILINE)

@@ -12,6 +12,7 @@ import pytest
 from envwire.client import ReplayError
 from envwire.server import Server
 from envwire.testing.comparing import identical
+from tests.tiers import cross
 from tests.vector.conftest import HOSTED, SETTINGS
 from tests.vector.faces import FAMILIES, Family
 from tests.vector.test_replay import kill_some
@@ -58,9 +59,9 @@ def remote(family: Family, server: Server, env_id: str, size: int, **settings: A
     return family.remote(server.target, env_id, size, on_lost="replay", **settings)
 
 
-@FAMILY
-@MODE
-@pytest.mark.parametrize("sessions", [1, 3])
+@pytest.mark.parametrize(
+    ("family", "mode", "sessions"), cross(FAMILIES, ["NEXT_STEP", "SAME_STEP", "DISABLED"], [1, 3])
+)
 def test_a_training_that_was_seeded_once_loses_sessions_late(
     fragile: Server, family: Family, mode: str, sessions: int
 ) -> None:

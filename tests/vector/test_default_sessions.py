@@ -91,6 +91,7 @@ def test_cheap_environments_of_the_libraries_step_together(server: Server) -> No
     assert sessions_of(server, "CartPole-v1", 4) == 1
 
 
+@pytest.mark.serial  # on a busy machine its steps are not cheap
 def test_an_environment_that_proved_cheap_steps_together(server: Server) -> None:
     use(server, "lab/Used-v0")
     assert sessions_of(server, "lab/Used-v0", 2) == 1

@@ -15,12 +15,12 @@ from envwire.server import Server
 from envwire.testing.comparing import identical
 from tests.faults.test_loss import sessions
 from tests.hosted_envs import Fault
+from tests.tiers import cross
 from tests.vector.conftest import HOSTED, SETTINGS
 from tests.vector.faces import FAMILIES, Family, rollout
 
-FAMILY = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 TRANSPORT = pytest.mark.parametrize("transport", ["direct", "direct-tcp", "stream", "unary"])
-MODE = pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP", "DISABLED"])
+MODES = ("NEXT_STEP", "SAME_STEP", "DISABLED")
 GO = np.zeros(4, np.int64)
 
 
@@ -67,9 +67,10 @@ def fragile() -> Any:
         yield running
 
 
-@FAMILY
-@MODE
-@pytest.mark.parametrize("env_id", ["CartPole-v1", "vectors/Moody-v0", "vectors/Large-v0"])
+@pytest.mark.parametrize(
+    ("family", "mode", "env_id"),
+    cross(FAMILIES, MODES, ["vectors/Moody-v0", "CartPole-v1", "vectors/Large-v0"]),
+)
 def test_killed_sessions_are_not_noticed(
     fragile: Server, family: Family, mode: str, env_id: str
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from envwire.server import InProcessTransport, Server
 from envwire.testing.comparing import identical
+from tests.tiers import cross
 from tests.vector.conftest import BEHIND_ANY_GUARD, HOSTED, SETTINGS
 from tests.vector.faces import FAMILIES, Family, episodes, rollout
 
@@ -28,10 +29,15 @@ def _same(remote: Any, local: Any, steps: int, seed: int, masked: bool = False) 
     assert episodes(seen[1]) > 0
 
 
-@FAMILY
-@pytest.mark.parametrize("sessions", [1, 2, 3])
-@pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP", "DISABLED"])
-@pytest.mark.parametrize("env_id", ["vectors/Moody-v0", "FrozenLake-v1"])
+@pytest.mark.parametrize(
+    ("family", "sessions", "mode", "env_id"),
+    cross(
+        FAMILIES,
+        [2, 1, 3],
+        ["NEXT_STEP", "SAME_STEP", "DISABLED"],
+        ["vectors/Moody-v0", "FrozenLake-v1"],
+    ),
+)
 def test_autoreset_modes_and_infos(
     vector_server: Server, family: Family, sessions: int, mode: str, env_id: str
 ) -> None:

@@ -21,6 +21,7 @@ from envwire.codec import (
 )
 from envwire.envs import spaces
 from envwire.v1 import spaces_pb2, values_pb2
+from tests.each import each
 from tests.space_catalogue import catalogue
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ for name in (
     )
 
 
-@pytest.mark.parametrize(("text", "message"), BROKEN_VALUES.values(), ids=BROKEN_VALUES.keys())
+@each(("text", "message"), BROKEN_VALUES)
 def test_broken_values(text: str, message: str) -> None:
     value = text_format.Parse(text, values_pb2.Value())
     with pytest.raises(CodecError, match=message):
@@ -233,7 +234,7 @@ BROKEN_SPACES = {
 
 
 @pytest.mark.parametrize("family", [envwire_family(), gymnasium_family()], ids=lambda f: f.name)
-@pytest.mark.parametrize(("text", "message"), BROKEN_SPACES.values(), ids=BROKEN_SPACES.keys())
+@each(("text", "message"), BROKEN_SPACES)
 def test_broken_spaces(text: str, message: str, family: Any) -> None:
     space = text_format.Parse(text, spaces_pb2.Space())
     with pytest.raises(CodecError, match=message):

@@ -22,6 +22,7 @@ from envwire.codec import (
 from envwire.codec.digests import RollingDigest
 from envwire.conformance.protojson import pool
 from envwire.v1 import direct_pb2, environment_pb2, spaces_pb2, status_pb2, values_pb2
+from tests.each import each
 from tests.vectors.files import FILES
 from tests.vectors.vector import FOLDER
 
@@ -42,7 +43,7 @@ def message_of(vector: dict[str, Any]) -> Any:
 
 
 def named(name: str) -> Any:
-    return pytest.mark.parametrize("vector", load(name), ids=lambda vector: str(vector["name"]))
+    return each("vector", {str(vector["name"]): vector for vector in load(name)})
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from envwire.conformance.sections import SECTIONS as BY_PREFIX
+from tests.each import each
 from tests.protocol_ids import IDS, LISTED, WITHDRAWN
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -55,7 +54,7 @@ NORMATIVE = [
 ]
 
 
-@pytest.mark.parametrize(("title", "sentence"), NORMATIVE)
+@each(("title", "sentence"), NORMATIVE)
 def test_every_normative_sentence_has_an_id_of_its_section(title: str, sentence: str) -> None:
     found = ID.findall(sentence)
     assert len(found) == 1, f"give it the next number that {SECTIONS[title]} never had: {sentence}"

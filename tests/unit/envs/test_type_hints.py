@@ -14,6 +14,7 @@ import envwire.client
 import envwire.envs
 from envwire.envs.envs.conformance.big import BigEnv
 from envwire.envs.envs.toy_text.frozen_lake import FrozenLakeEnv
+from tests.each import each
 
 #: Names that are not there when the program runs: Python 3.10 has no Self, and ssl is imported where TLS is used.
 ABSENT = {"Self": Any, "ssl": ssl}
@@ -44,7 +45,7 @@ PUBLIC = {
 }
 
 
-@pytest.mark.parametrize("function", PUBLIC.values(), ids=PUBLIC)
+@each("function", PUBLIC)
 def test_public_functions_and_methods_have_types_that_resolve(function: FunctionType) -> None:
     get_type_hints(function, localns=ABSENT)
 

@@ -22,18 +22,12 @@ from envwire.codec import (
 )
 from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2, spaces_pb2
+from tests.each import each
 from tests.space_catalogue import catalogue
 
 FAMILIES = {family.name: family for family in (envwire_family(), gymnasium_family())}
 CATALOGUES = {name: catalogue(family.spaces) for name, family in FAMILIES.items()}
-NAMES = [pytest.param((f, n), id=f"{f}-{n}") for f in FAMILIES for n in CATALOGUES[f]]
-
-
-@pytest.fixture(params=NAMES)
-def original(request: pytest.FixtureRequest) -> tuple[str, Any]:
-    """A name of a family, and a space of it."""
-    family, name = request.param
-    return family, deepcopy(CATALOGUES[family][name])
+EVERY_SPACE = each(("source", "name"), [(f, n) for f in FAMILIES for n in CATALOGUES[f]])
 
 
 def encoded(space: Any) -> spaces_pb2.Space:
@@ -95,8 +89,9 @@ def assert_same_space(arrived: Any, space: Any) -> None:
 
 
 @pytest.mark.parametrize("target", FAMILIES.values(), ids=lambda family: family.name)
-def test_a_fresh_space_arrives(original: tuple[str, Any], target: Family) -> None:
-    source, space = original
+@EVERY_SPACE
+def test_a_fresh_space_arrives(source: str, name: str, target: Family) -> None:
+    space = deepcopy(CATALOGUES[source][name])
     before = states(space)
     arrived = decode_space(encoded(space), target)
     assert identical(states(space), before)
@@ -108,8 +103,9 @@ def test_a_fresh_space_arrives(original: tuple[str, Any], target: Family) -> Non
 
 
 @pytest.mark.parametrize("target", FAMILIES.values(), ids=lambda family: family.name)
-def test_the_same_samples_follow(original: tuple[str, Any], target: Family) -> None:
-    _, space = original
+@EVERY_SPACE
+def test_the_same_samples_follow(source: str, name: str, target: Family) -> None:
+    space = deepcopy(CATALOGUES[source][name])
     space.seed(17)
     samples(space)
     arrived = decode_space(encoded(space), target)
@@ -120,10 +116,11 @@ def test_the_same_samples_follow(original: tuple[str, Any], target: Family) -> N
 
 
 @pytest.mark.filterwarnings("ignore:.*Casting input x to numpy array")
-def test_samples_belong_to_the_space_that_arrived(original: tuple[str, Any]) -> None:
-    family, space = original
+@EVERY_SPACE
+def test_samples_belong_to_the_space_that_arrived(source: str, name: str) -> None:
+    space = deepcopy(CATALOGUES[source][name])
     space.seed(3)
-    arrived = decode_space(encoded(space), FAMILIES[family])
+    arrived = decode_space(encoded(space), FAMILIES[source])
     assert all(space.sample() in arrived for _ in range(3))
 
 
@@ -266,8 +263,8 @@ def test_one_space_in_two_places_stays_one(family: Family) -> None:
     encode_space(space, message)
     arrived = decode_space(message, family)
     assert arrived["b"] is arrived["a"][0] is arrived["a"][1]
-    for each in (space, arrived):
-        each.seed(5)
+    for found in (space, arrived):
+        found.seed(5)
     assert identical(arrived.sample(), space.sample())
 
 

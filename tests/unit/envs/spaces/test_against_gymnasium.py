@@ -9,11 +9,12 @@ import pytest
 
 import envwire.envs.spaces
 from envwire.testing.comparing import identical as same
+from tests.each import each
 from tests.space_catalogue import catalogue, neutral
 
 OURS, THEIRS = catalogue(envwire.envs.spaces), catalogue(gymnasium.spaces)
 NAMES = list(OURS)
-EVERY_SPACE = pytest.mark.parametrize("name", NAMES)
+EVERY_SPACE = each("name", NAMES)
 SEEDS = (0, 7, 2**70)
 
 
@@ -64,7 +65,7 @@ def test_attributes_and_text_are_the_same(name):
     assert public <= set(vars(ours))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("box")])
+@each("name", [name for name in NAMES if name.startswith("box")])
 def test_bounds_are_the_same(name):
     ours, theirs = twins(name)
     for field in ("low", "high"):
@@ -105,7 +106,7 @@ OWN_JSON = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in OWN_JSON])
+@each("name", [name for name in NAMES if name not in OWN_JSON])
 def test_the_json_form_is_the_same(name):
     ours, theirs = twins(name)
     for space in (ours, theirs):

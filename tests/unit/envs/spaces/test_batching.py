@@ -16,6 +16,7 @@ from envwire.envs.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete,
 from envwire.envs.spaces.space import NumericSpace
 from envwire.envs.vector import utils
 from envwire.testing.comparing import identical as same
+from tests.each import each
 from tests.space_catalogue import catalogue, neutral
 
 OURS, THEIRS = catalogue(envwire.envs.spaces), catalogue(gymnasium.spaces)
@@ -24,7 +25,7 @@ theirs_utils = gymnasium.vector.utils
 OWN = {"box_int64_infinite", "box_int64_below_only"}
 #: How many elements a batch has is lost where they are empty.
 UNCOUNTED = {"dict_empty", "tuple_empty", "dict_with_empty_parts"}
-EVERY_SPACE = pytest.mark.parametrize("name", sorted(OURS.keys() - OWN - UNCOUNTED))
+EVERY_SPACE = each("name", sorted(OURS.keys() - OWN - UNCOUNTED))
 
 # The elements of an array are scalars, not arrays of shape ().
 pytestmark = pytest.mark.filterwarnings("ignore:.*Casting input x to numpy array")

@@ -6,6 +6,7 @@ import pytest
 
 import envwire.envs.spaces
 from envwire.envs import spaces
+from tests.each import each
 
 INF, NAN = np.inf, np.nan
 BAD = [
@@ -88,9 +89,9 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("build", "error"), BAD)
 @pytest.mark.parametrize("family", [envwire.envs.spaces, gymnasium.spaces], ids=["own", "gym"])
 @pytest.mark.filterwarnings("ignore:.*precision lowered")
+@each(("build", "error"), BAD)
 def test_arguments_that_make_no_space(build, error, family):
     with pytest.raises(error):
         build(family)

@@ -11,6 +11,7 @@ import envwire.envs.spaces
 import envwire.envs.spaces.utils
 from envwire.envs import spaces
 from envwire.testing.comparing import identical as same
+from tests.each import each
 from tests.space_catalogue import catalogue, neutral
 
 #: Their flat form is an array of 2**62 numbers.
@@ -40,7 +41,7 @@ def attempt(function, *arguments):
         return type(error)
 
 
-@pytest.mark.parametrize("name", SHARED)
+@each("name", SHARED)
 @quiet
 def test_the_flat_form_is_gymnasiums(name):
     ours, theirs = copy.deepcopy((OURS[name], THEIRS[name]))
@@ -55,7 +56,7 @@ def test_the_flat_form_is_gymnasiums(name):
         assert same(neutral(x), neutral(y))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "zoo"])
+@each("name", [name for name in NAMES if name != "zoo"])
 @quiet
 def test_flat_elements_are_in_the_flat_space_and_come_back(name):
     space = copy.deepcopy(OURS[name])
@@ -127,7 +128,7 @@ def test_a_class_of_space_without_a_rule_is_told_how_to_add_one(call):
         call(Unregistered())
 
 
-@pytest.mark.parametrize("name", SHARED)
+@each("name", SHARED)
 def test_equivalence_is_gymnasiums(name):
     ours, theirs = (
         module.spaces.utils.is_space_dtype_shape_equiv for module in (envwire.envs, gymnasium)

@@ -18,6 +18,7 @@ from tests.unit.envs.toys import Walk
 
 #: Forking is not safe in a process with threads, which other tests have.
 CONTEXT = "forkserver"
+multiprocessing.get_context(CONTEXT).set_forkserver_preload([__name__])
 
 
 class Troubled(Walk):

@@ -19,6 +19,7 @@ from envwire.envs.vector import VectorEnv
 from envwire.envs.vector.utils import batch_space, concatenate, create_empty_array
 from envwire.server._hosting.vector.columns import columns, gather
 from envwire.testing.comparing import identical
+from tests.each import each
 from tests.space_catalogue import catalogue
 
 FAMILY = envwire_family()
@@ -30,7 +31,7 @@ def _batch(space: Any, elements: list[Any]) -> Any:
     return concatenate(space, elements, create_empty_array(space, len(elements)))
 
 
-@pytest.mark.parametrize("space", SPACES.values(), ids=SPACES)
+@each("space", SPACES)
 def test_observations_and_actions_of_every_space(space: Any) -> None:
     elements = [space.sample() for _ in range(5)]
     whole = _batch(space, elements)

@@ -12,6 +12,7 @@ import pytest
 from envwire.codec import FaultError
 from envwire.server._front.sessions.life import ALIVE, ENDS, TRANSITIONS, Event, Life
 from envwire.server._front.sessions.record import SessionRecord
+from tests.each import each
 
 
 class Output:
@@ -59,7 +60,7 @@ def lead(*events: Event) -> tuple[SessionRecord, list[str]]:
 BEFORE = {Life.MAKING: (), Life.LIVE: (Event.MADE,)}
 
 
-@pytest.mark.parametrize(("life", "event"), list(itertools.product(ALIVE, ENDS)))
+@each(("life", "event"), list(itertools.product(ALIVE, ENDS)))
 def test_each_end_does_what_the_table_says(life: Life, event: Event) -> None:
     session, done = lead(*BEFORE[life], event)
     assert session.life is TRANSITIONS[life, event] is ENDS[event].life
@@ -70,7 +71,7 @@ def test_each_end_does_what_the_table_says(life: Life, event: Event) -> None:
     assert "{" not in session.end_reason.message
 
 
-@pytest.mark.parametrize(("first", "second"), list(itertools.product(ENDS, ENDS)))
+@each(("first", "second"), list(itertools.product(ENDS, ENDS)))
 def test_the_first_end_counts(first: Event, second: Event) -> None:
     session, done = lead(Event.MADE, first, second)
     once, done_once = lead(Event.MADE, first)
