@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import array
 import contextlib
-import fcntl
 import mmap
 import os
-import select
+import selectors
 import socket
 import struct
-import termios
+import sys
 from typing import Any
 
 from google.protobuf.message import DecodeError, Message
 
-from envwire.conformance.outcomes import FailedError, expect_equal
+from envwire.conformance.outcomes import FailedError, SkippedError, expect_equal
 from envwire.conformance.raw.access import MAX_ANSWER_BYTES, Access, too_large
 from envwire.conformance.raw.answers import Answer
 from envwire.conformance.raw.mailbox import Mailbox, resizable
@@ -25,7 +24,7 @@ from envwire.v1 import environment_pb2 as pb
 
 PREAMBLE = b"envwire\x01"
 HEADER = struct.Struct("<IIQ")
-UNIX = "unix-abstract:"
+_UNIX = "unix-abstract:"
 #: An empty frame: on a channel with a mailbox, it tells the reader to look into the box.
 WAKE = bytes(HEADER.size)
 #: Most descriptors that come with a welcome: those of the shared memory and of the mailbox.
@@ -63,6 +62,7 @@ class DirectLink:
         self, access: Access, host: str, address: str, seconds: float, trace: Trace
     ) -> None:
         self.trace = trace
+        self._is_unix = address.startswith(_UNIX)
         self._socket = _connect(access, host, address, seconds)
         self._socket.settimeout(seconds)
         self.mailbox: Mailbox | None = None
@@ -98,7 +98,7 @@ class DirectLink:
         return answer
 
     def _first_byte(self) -> tuple[bytes, list[int]]:
-        if self._socket.family == socket.AF_UNIX:
+        if self._is_unix:
             first, descriptors, _, _ = socket.recv_fds(self._socket, 1, _MOST_DESCRIPTORS)
             return first, list(descriptors)
         return b"", []
@@ -184,12 +184,15 @@ class DirectLink:
 
     def readable(self, seconds: float) -> bool:
         """Returns whether bytes, or the end of the connection, arrive within `seconds`."""
-        poll = select.poll()
-        poll.register(self._socket, select.POLLIN)
-        return bool(poll.poll(seconds * 1000))
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._socket, selectors.EVENT_READ)
+            return bool(selector.select(seconds))
 
     def all_read(self) -> bool:
         """Returns whether the server has read all that was sent on a Unix socket."""
+        import fcntl  # which Windows has not, nor Unix sockets without a file
+        import termios
+
         unread = array.array("i", [0])
         fcntl.ioctl(self._socket, termios.TIOCOUTQ, unread)
         return unread[0] == 0
@@ -229,12 +232,26 @@ class DirectLink:
             self.memory = None
 
 
+def unix_address(made: pb.MakeResponse) -> str:
+    """Returns the address of a session's Unix socket.
+
+    Raises:
+        SkippedError: It has none, or this system cannot connect to it.
+    """
+    if not sys.platform.startswith("linux"):
+        raise SkippedError("only Linux has Unix sockets without a file")
+    found = [address for address in made.direct.addresses if address.startswith(_UNIX)]
+    if not found:
+        raise SkippedError("the session has no Unix socket")
+    return found[0]
+
+
 def _connect(access: Access, host: str, address: str, seconds: float) -> socket.socket:
     try:
-        if address.startswith(UNIX):
+        if address.startswith(_UNIX):
             found = socket.socket(socket.AF_UNIX)
             found.settimeout(seconds)
-            found.connect("\0" + address.removeprefix(UNIX))
+            found.connect("\0" + address.removeprefix(_UNIX))
             return found
         named, _, port = address.rpartition(":")
         found = socket.create_connection((named.strip("[]") or host, int(port)), timeout=seconds)
