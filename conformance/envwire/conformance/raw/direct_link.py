@@ -24,7 +24,7 @@ from envwire.v1 import environment_pb2 as pb
 
 PREAMBLE = b"envwire\x01"
 HEADER = struct.Struct("<IIQ")
-_UNIX = "unix-abstract:"
+UNIX = "unix-abstract:"
 #: An empty frame: on a channel with a mailbox, it tells the reader to look into the box.
 WAKE = bytes(HEADER.size)
 #: Most descriptors that come with a welcome: those of the shared memory and of the mailbox.
@@ -62,7 +62,7 @@ class DirectLink:
         self, access: Access, host: str, address: str, seconds: float, trace: Trace
     ) -> None:
         self.trace = trace
-        self._is_unix = address.startswith(_UNIX)
+        self._is_unix = address.startswith(UNIX)
         self._socket = _connect(access, host, address, seconds)
         self._socket.settimeout(seconds)
         self.mailbox: Mailbox | None = None
@@ -240,7 +240,7 @@ def unix_address(made: pb.MakeResponse) -> str:
     """
     if not sys.platform.startswith("linux"):
         raise SkippedError("only Linux has Unix sockets without a file")
-    found = [address for address in made.direct.addresses if address.startswith(_UNIX)]
+    found = [address for address in made.direct.addresses if address.startswith(UNIX)]
     if not found:
         raise SkippedError("the session has no Unix socket")
     return found[0]
@@ -248,10 +248,10 @@ def unix_address(made: pb.MakeResponse) -> str:
 
 def _connect(access: Access, host: str, address: str, seconds: float) -> socket.socket:
     try:
-        if address.startswith(_UNIX):
+        if address.startswith(UNIX):
             found = socket.socket(socket.AF_UNIX)
             found.settimeout(seconds)
-            found.connect("\0" + address.removeprefix(_UNIX))
+            found.connect("\0" + address.removeprefix(UNIX))
             return found
         named, _, port = address.rpartition(":")
         found = socket.create_connection((named.strip("[]") or host, int(port)), timeout=seconds)
