@@ -20,8 +20,6 @@ _NOT_ON_MACOS = {
     "fcntl.F_GET_SEALS": "shared memory comes through Unix sockets without a file",
     "fcntl.F_SEAL_SHRINK": "the same",
     "os.sched_getaffinity": "AttributeError is caught",
-    "select.EPOLLIN": "only where `epoll` is",
-    "select.epoll": "`hasattr` is asked first",
 }
 _NOT_ON_WINDOWS = {
     "fcntl.fcntl": "shared memory comes through Unix sockets without a file",
