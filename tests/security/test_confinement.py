@@ -215,6 +215,39 @@ def test_an_environment_cannot_read_recordings(
     assert ask(spies[0], "opened", [*recordings, "/etc/hosts"]) == ["/etc/hosts"]
 
 
+@pytest.mark.skipif(landlock_version() < WITH_TRUNCATE, reason="a kernel that lets files be cut")
+def test_an_environment_cannot_replace_recordings(
+    spies: tuple[RemoteEnv, RemoteEnv, Server], directory: Path
+) -> None:
+    """It can write to files in their folder, its own among them; that is all."""
+    recording = next((directory / "recordings").iterdir())
+    ways = ask(spies[0], "changed", str(recording))
+    (directory / "recordings" / "beside").unlink()
+    assert set(ways) == {
+        "append",
+        "append to the link of a descriptor",
+        "write without its path",
+        "write through the root of a process",
+        "create beside it",
+    }
+    folder = directory / "recordings"
+    assert ask(spies[0], "changed", str(folder)) == []
+
+
+def test_what_is_put_in_the_place_of_the_folder_gets_no_recordings(tmp_path: Path) -> None:
+    """Where environments work, the kernel cannot keep them from renaming the folder."""
+    folder, own = tmp_path / "recordings", tmp_path / "own"
+    own.mkdir()
+    settings: dict[str, Any] = {"imports": ["tests.security.hostile_envs"], "sys_path": (ROOT,)}
+    with Server([SPY], record=folder, **settings) as server:
+        folder.rename(tmp_path / "moved")
+        folder.symlink_to(own)
+        with RemoteEnv(server.target, SPY) as env:
+            env.reset(seed=1)
+    assert list(own.iterdir()) == []
+    assert len(list((tmp_path / "moved").iterdir())) == 1
+
+
 @landlocked
 def test_an_environment_cannot_read_the_memory_of_others(
     spies: tuple[RemoteEnv, RemoteEnv, Server],

@@ -14,7 +14,8 @@ from envwire.server._front.front import Front
 from envwire.server._front.grpc.server import GrpcServer
 from envwire.server._front.grpc.tracing import check_installed
 from envwire.server._front.http.port import http_port
-from envwire.server._recording.retention import check_directory, retained
+from envwire.server._recording.folder import check_folder
+from envwire.server._recording.retention import retained
 from envwire.server.config import ServerConfig
 
 _STOP_GRACE_SECONDS = 1.0
@@ -37,7 +38,7 @@ async def serve(
     """
     event_loop.raise_file_limit()
     warn_of_exposed(config)
-    check_directory(config)
+    check_folder(config)
     check_installed(config)
     # Before gRPC, whose threads a fork would not survive.
     started = await event_loop.unless_stopped(stop.wait(), Front.start(config))

@@ -24,10 +24,9 @@ def secrets_of(config: ServerConfig) -> list[Path]:
 
 
 def protected_of(config: ServerConfig) -> list[Path]:
-    """Returns the files that only the operator may change: the secrets, and the certificates that the server trusts."""
-    files = (config.tls_key, config.tokens, config.join_token)
+    """Returns what environments may not replace: the secrets, and the certificates that the server trusts."""
     public = (config.tls_cert, config.tls_client_ca, config.join_ca)
-    return [Path(path).absolute() for path in (*files, *public) if path]
+    return [*secrets_of(config), *(Path(path).absolute() for path in public if path)]
 
 
 def followed(path: Path) -> Iterator[Path]:
@@ -56,8 +55,7 @@ def is_exposed(path: Path) -> bool:
 def warn_of_exposed(config: ServerConfig) -> None:
     """Logs which files environments can read or replace. On loopback, recordings do not count as secrets."""
     checked = dataclasses.replace(config, record="") if config.loopback else config
-    files = dict.fromkeys([*secrets_of(checked), *protected_of(checked)])
-    exposed = [path for path in files if any(map(is_exposed, followed(path)))]
+    exposed = [path for path in protected_of(checked) if any(map(is_exposed, followed(path)))]
     if exposed:
         _log.warning(
             "environments may read and replace %s, beneath the working, home or temporary directory; keep %s in a "

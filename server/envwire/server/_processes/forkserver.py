@@ -24,6 +24,7 @@ from envwire.server._processes.forkserver_start import (
     PendingFork,
 )
 from envwire.server._processes.groups.interpreter import Interpreter
+from envwire.server._recording.folder import open_folder
 from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.server")
@@ -52,6 +53,7 @@ class ForkserverLink:
         self.interpreter = Interpreter(config)
         self._adopted = adopted
         self._lifeline: tuple[int, int] | None = None
+        self._folder: list[int] = []
         self._stopped = False
         self._forks: dict[int, PendingFork] = {}
         self._numbers = count(1)
@@ -70,6 +72,7 @@ class ForkserverLink:
         """
         if self._lifeline is None:
             await asyncio.to_thread(self.interpreter.check)
+            self._folder = open_folder(self._config)
             self._lifeline = os.pipe2(os.O_CLOEXEC)
         clock = asyncio.get_running_loop().time
         began = clock()
@@ -91,7 +94,7 @@ class ForkserverLink:
 
     async def _launch(self, seconds: float = START_SECONDS) -> Loaded:
         """Starts a process in place of the present one, if there is one."""
-        process = ForkserverProcess(*self.interpreter.command(), self.lifeline)
+        process = ForkserverProcess(*self.interpreter.command(), self.lifeline, *self._folder)
         try:
             loaded = await process.load(self._config, seconds)
         except BaseException:
@@ -258,7 +261,7 @@ class ForkserverLink:
             await asyncio.wait({self._starting})
         self._lose()
         if self._lifeline is not None:
-            for descriptor in self._lifeline:
+            for descriptor in (*self._lifeline, *self._folder):
                 os.close(descriptor)
             self._lifeline = None
         if self._burial is not None:

@@ -77,7 +77,8 @@ class AppendedFile:
         try:
             self._write(pieces, length)
         except OSError:
-            os.ftruncate(self._descriptor, self._size)
+            with contextlib.suppress(OSError):  # readers ignore a partly written entry at the end
+                os.ftruncate(self._descriptor, self._size)
             raise
         self._size += length
 

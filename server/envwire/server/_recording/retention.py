@@ -7,28 +7,16 @@ import contextlib
 import fcntl
 import logging
 import os
-import tempfile
 import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from envwire.server._recording.files import SUFFIX
+from envwire.server._recording.folder import open_folder, pinned
 from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.server")
 _SECONDS = 10.0
-
-
-def check_directory(config: ServerConfig) -> None:
-    """Creates the directory of recordings, private to its owner, if the server records and it does not exist.
-
-    Raises:
-        OSError: The directory cannot be created, or no file can be created in it.
-    """
-    if config.record:
-        Path(config.record).mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=config.record):
-            pass
 
 
 def prune(config: ServerConfig, now: float) -> list[Path]:
@@ -86,12 +74,15 @@ def _delete(path: Path) -> bool:
 @contextlib.asynccontextmanager
 async def retained(config: ServerConfig) -> AsyncGenerator[None]:
     """Context in which a server's recordings are kept within their limits; does nothing if it records none."""
-    pruning = [asyncio.ensure_future(_prune_forever(config))] if config.record else []
+    folder = open_folder(config)
+    pruning = [asyncio.ensure_future(_prune_forever(pinned(config, folder))) for _ in folder]
     try:
         yield
     finally:
         for task in pruning:
             task.cancel()
+        for descriptor in folder:
+            os.close(descriptor)
 
 
 async def _prune_forever(config: ServerConfig) -> None:
@@ -99,7 +90,9 @@ async def _prune_forever(config: ServerConfig) -> None:
     while True:
         try:
             for path in await asyncio.to_thread(prune, config, time.time()):
-                _log.info("recording %s deleted: see --record-max-bytes, --record-max-age", path)
+                _log.info(
+                    "recording %s deleted: see --record-max-bytes, --record-max-age", path.name
+                )
         except OSError as error:
             if told != str(error):  # log it once
                 _log.warning("recordings in %s are not looked after: %s", config.record, error)

@@ -30,6 +30,7 @@ import numpy as np
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._ipc.frames import PACKET_BYTES
 from envwire.server._ipc.orphans import children, inherit_orphans, kill, mark_descendants, reap
+from envwire.server._recording.folder import pinned
 from envwire.server._worker.confining.confinement import Confinement, contain
 from envwire.server._worker.confining.control_groups import ControlGroups, enter
 from envwire.server._worker.process_setup import die_with, run_and_exit, take_output
@@ -50,15 +51,21 @@ class Forkserver:
         lifeline: Pipe descriptor that closes when the front is gone.
         catalogue: The environments that sessions can make.
         config: The server's settings.
+        folder: Descriptor of the folder of recordings, if the server records.
     """
 
     def __init__(
-        self, control: socket.socket, lifeline: int, catalogue: Catalogue, config: ServerConfig
+        self,
+        control: socket.socket,
+        lifeline: int,
+        catalogue: Catalogue,
+        config: ServerConfig,
+        folder: Sequence[int] = (),
     ) -> None:
         self._control = control
         self._lifeline = lifeline
         self._catalogue = catalogue
-        self._config = config
+        self._config = pinned(config, folder)
         self._sessions: set[int] = set()
         self._groups = ControlGroups(None)
         self._confinement = Confinement(config)

@@ -41,8 +41,10 @@ def _load(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
 
 
 def main() -> int:
-    """Runs the fork server. The front passes two descriptors as arguments, and the settings on standard input."""
-    control, lifeline = (int(argument) for argument in sys.argv[1:3])
+    """Runs the fork server. The front passes descriptors as arguments, and the settings on standard input."""
+    control, lifeline, *folder = map(int, sys.argv[1:])
+    for descriptor in folder:  # programs that environments start do not get it
+        os.set_inheritable(descriptor, False)
     config = ServerConfig.from_json(sys.stdin.read())
     if not config.python:  # paths of the server: another interpreter has its own
         sys.path[:0] = config.sys_path
@@ -55,7 +57,7 @@ def main() -> int:
         return 1
     gc.collect()
     gc.freeze()  # keeps the garbage collector from writing to pages that sessions share
-    Forkserver(socket.socket(fileno=control), lifeline, catalogue, config).run()
+    Forkserver(socket.socket(fileno=control), lifeline, catalogue, config, folder).run()
     return 0
 
 

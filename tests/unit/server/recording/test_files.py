@@ -13,9 +13,10 @@ import pytest
 from envwire.server import ServerConfig
 from envwire.server._recording import files
 from envwire.server._recording.files import AppendedFile, FullError, new_name, path_of
+from envwire.server._recording.folder import check_folder
 from envwire.server._recording.reader import RecordedSession, RecordingError
 from envwire.server._recording.recording import Recording
-from envwire.server._recording.retention import check_directory, prune
+from envwire.server._recording.retention import prune
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1.recording_pb2 import RecordingEnd, RecordingHeader
 from envwire.wire.frames import Packet
@@ -225,9 +226,25 @@ def test_a_file_that_is_there_is_not_written_to(tmp_path: Path) -> None:
 def test_a_directory_is_checked_before_the_server_serves(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError):
-        check_directory(config(tmp_path / "file" / "directory"))
-    check_directory(config(tmp_path / "new" / "directory"))
+        check_folder(config(tmp_path / "file" / "directory"))
+    check_folder(config(tmp_path / "new" / "directory"))
     assert list((tmp_path / "new" / "directory").iterdir()) == []
+
+
+def test_a_folder_that_others_may_enter_is_made_private_or_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=0o755)
+    finished(folder, 100.0)
+    check_folder(config(folder))
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o755)
+    (folder / "notes.txt").touch()
+    with pytest.raises(PermissionError, match="chmod 700"):
+        check_folder(config(folder))
+    assert folder.stat().st_mode & 0o777 == 0o755
+    (tmp_path / "link").symlink_to(folder)
+    with pytest.raises(NotADirectoryError):
+        check_folder(config(tmp_path / "link"))
 
 
 def finished(directory: Path, written: float) -> Path:
