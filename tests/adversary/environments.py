@@ -258,6 +258,36 @@ class Hoarder(gym.Wrapper[Any, Any, Any, Any]):
         self.frames = np.zeros(2**26, np.uint8)
 
 
+#: Sets the title of a terminal, clears it, asks it to type something, in 7 and 8 bits, and rings.
+TAKES_THE_TERMINAL = "\x1b]0;owned\x07\x1b[2J\x1b[6n\x9b2J\x1b]52;c;cm0gLXJm\x1b\\ \u202egpj\r"
+
+
+class Screenwriter(Hostile):
+    """Writes to the operator's terminal, wherever its text gets there.
+
+    Args:
+        how: "raise", "end" its process after printing, or "pipe" for an exception that says that a pipe is closed.
+    """
+
+    metadata = {"render_modes": ["ansi"], "render_fps": 30}
+
+    def __init__(self, how: str = "", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._how = how
+
+    def act(self, action: Any) -> Any:
+        print("\x1b[31mprinted", TAKES_THE_TERMINAL, flush=True)
+        if self._how == "raise":
+            raise RuntimeError("[red]raised[/blue] " + TAKES_THE_TERMINAL)
+        if self._how == "pipe":
+            raise BrokenPipeError(32, "the simulator has left")
+        if self._how == "end":
+            os._exit(3)
+
+    def render(self) -> Any:
+        return "\x1b[31mdrawn\n" + TAKES_THE_TERMINAL
+
+
 class Forbidden(Hostile):
     """Not served by any test."""
 
@@ -274,6 +304,6 @@ def _register(env: type[gym.Env[Any, Any]]) -> None:
 
 for _env in (
     *(Sleeper, Flooder, Warner, Descriptors, Speaker, Escaper, Insider),
-    *(Keeper, Hoarder, Forbidden),
+    *(Keeper, Hoarder, Forbidden, Screenwriter),
 ):
     _register(_env)

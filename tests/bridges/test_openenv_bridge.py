@@ -135,6 +135,14 @@ def test_a_web_page_is_refused(bridged: Bridged) -> None:
         there.ask("reset")
 
 
+@pytest.mark.parametrize("headers", [{"Origin": "https://example.com"}, {"Host": "example.com"}])
+def test_a_web_page_makes_no_environment_to_describe(
+    bridged: Bridged, headers: dict[str, str]
+) -> None:
+    with pytest.raises(urllib.error.HTTPError, match="403"):
+        _get(urllib.request.Request(f"{bridged.url('CartPole-v1')}/schema", headers=headers))
+
+
 def _reset_when_free(base: str) -> dict[str, Any]:
     """Returns the result of a reset once there is a free slot; the test's own timeout ends the wait."""
     while True:
@@ -183,7 +191,7 @@ def test_the_token_is_the_clients_own(tmp_path: Path, monkeypatch: pytest.Monkey
                 assert _code(there) in {"SESSION_ERROR", "FACTORY_ERROR"}
 
 
-def _get(url: str) -> Any:
+def _get(url: str | urllib.request.Request) -> Any:
     with urllib.request.urlopen(url, timeout=30) as answer:
         return json.load(answer)
 

@@ -1,4 +1,4 @@
-"""Makes this process look like one on macOS or Windows, by removing every name that Python lacks there.
+"""Makes this process look like one on macOS or Windows, by removing the names that Python lacks there.
 
 It simulates the names that Python has there, not the kernels. What is imported before stays as it is, so libraries are
 imported first.
@@ -8,26 +8,33 @@ from __future__ import annotations
 
 import asyncio
 import os
-import selectors
+import select
 import socket
 import sys
 import sysconfig
-from collections.abc import Iterable
-from enum import EnumMeta
 from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
 
-from tests.portability.absent_names import absent_modules, absent_names
-
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # gRPC built for Windows has no handlers of forks
 # These look at the system when they are imported, and would look for the libraries of another one.
-for library in ("grpc.aio", "numpy", "pytest", "rich.console", "typer", "urllib.request"):
+for library in ("grpc.aio", "numpy", "pytest", "rich.console", "typer"):
     import_module(library)
 sysconfig.get_config_vars()
 
-#: The flag of a type that cannot be changed.
-_IMMUTABLE = 1 << 8
+_LINUX_ONLY = {
+    os: ("eventfd", "memfd_create", "pidfd_open", "sched_getaffinity", "sched_setaffinity"),
+    select: ("epoll",),
+    socket: ("TCP_USER_TIMEOUT", "TCP_QUICKACK", "SO_PEERCRED", "SO_PEERSEC", "SCM_CREDENTIALS"),
+}
+_NOT_ON_MACOS = {socket: ("TCP_KEEPIDLE",)}
+_UNIX_ONLY = {
+    os: ("fork", "getuid", "geteuid", "killpg", "register_at_fork", "sched_yield", "setsid"),
+    select: ("poll", "POLLIN", "POLLHUP", "POLLERR", "POLLRDHUP"),
+    socket: ("AF_UNIX", "MSG_DONTWAIT", "recv_fds", "send_fds", "SCM_RIGHTS"),
+}
+_UNIX_MODULES = ("fcntl", "grp", "pwd", "resource", "termios", "pty")
+_UNIX_METHODS = ("recvmsg", "recvmsg_into", "sendmsg")
 
 
 def pretend(system: str) -> None:
@@ -37,28 +44,27 @@ def pretend(system: str) -> None:
         system: "darwin" or "win32", as `sys.platform` says it.
     """
     sys.platform = system
-    selectors.DefaultSelector = selectors.SelectSelector  # type: ignore[misc]  # the one that is everywhere
-    if system == "win32":
-        # Windows has a kind of its own.
-        socket.socketpair = partial(socket.socketpair, socket.AF_UNIX)  # type: ignore[assignment]
-    for module, names in absent_names(system).items():
-        _remove(vars(import_module(module)), names)
-    # None refuses an import.
-    sys.modules.update(dict.fromkeys(absent_modules(system)))  # type: ignore[arg-type]
-    if system == "win32":
-        # The usual loop of Windows waits for operations, not for sockets.
-        for name in ("add_reader", "add_writer"):
-            setattr(asyncio.SelectorEventLoop, name, _not_implemented)
-        _refuse_timevals()
+    _remove(_LINUX_ONLY)
+    if system == "darwin":
+        _remove(_NOT_ON_MACOS)
+        return
+    # Windows has a kind of its own.
+    socket.socketpair = partial(socket.socketpair, socket.AF_UNIX)  # type: ignore[assignment]
+    _remove(_UNIX_ONLY)
+    sys.modules.update(dict.fromkeys(_UNIX_MODULES))  # type: ignore[arg-type]  # None refuses an import
+    for name in _UNIX_METHODS:
+        setattr(socket.socket, name, property(_absent))
+    # The usual loop of Windows waits for operations, not for sockets.
+    for name in ("add_reader", "add_writer"):
+        setattr(asyncio.SelectorEventLoop, name, _not_implemented)
+    _refuse_timevals()
 
 
-def _remove(module: dict[str, Any], names: Iterable[str]) -> None:
-    for name in names:
-        owner, _, method = name.rpartition(".")
-        if not owner:
-            module.pop(name, None)
-        elif not isinstance(module[owner], EnumMeta) and not module[owner].__flags__ & _IMMUTABLE:
-            setattr(module[owner], method, property(_absent))
+def _remove(names: dict[Any, tuple[str, ...]]) -> None:
+    for module, gone in names.items():
+        for name in gone:
+            if hasattr(module, name):
+                delattr(module, name)
 
 
 def _absent(_: object) -> NoReturn:

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from envwire.conformance.command import (
-    BROKEN,
     USAGE,
     Json,
     JUnit,
@@ -73,8 +72,6 @@ def conformance_client(
     if show:
         typer.echo("\n".join(listing(chosen)))
         return
-    if sys.platform == "win32":
-        stop(_NAME, "Windows has no groups of processes to stop drivers by; use WSL 2", BROKEN)
     if not command:
         stop(_NAME, "name the driver: envwire conformance-client -- ./driver", USAGE)
     if not chosen:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from envwire.dashboard.serving import run
+from envwire.server._guarded_output import guard_output
 
 
 def main(target: str, port: str) -> None:
@@ -14,6 +15,7 @@ def main(target: str, port: str) -> None:
         target: HOST:PORT of the server.
         port: Loopback port to bind.
     """
+    guard_output()
     try:
         run(
             [target],

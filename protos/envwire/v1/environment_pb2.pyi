@@ -1362,23 +1362,14 @@ class GetServerInfoRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     ENV_ID_FIELD_NUMBER: builtins.int
-    MAKE_FIELD_NUMBER: builtins.int
     env_id: builtins.str
     """Id of an environment whose `step_time` is requested as well; empty for none."""
-    @property
-    def make(self) -> global___MakeRequest:
-        """The Make that the client is about to send, if `step_time` is requested for it instead: the keyword arguments and
-        wrappers decide what a step costs. Its `lease`, `vector`, `copy_of` and `request_id` are ignored.
-        """
-
     def __init__(
         self,
         *,
         env_id: builtins.str = ...,
-        make: global___MakeRequest | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["make", b"make"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["env_id", b"env_id", "make", b"make"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["env_id", b"env_id"]) -> None: ...
 
 global___GetServerInfoRequest = GetServerInfoRequest
 
@@ -1468,8 +1459,8 @@ class GetServerInfoResponse(google.protobuf.message.Message):
 
     @property
     def step_time(self) -> google.protobuf.duration_pb2.Duration:
-        """Duration of a step of one environment of the requested id or Make on this server, as it was measured last; absent
-        if it is unknown. Clients use it to choose how many environments step together.
+        """Duration of a step of one environment of the requested id on this server, measured in earlier sessions; absent if
+        it is unknown. Clients use it to choose how many environments step together.
         """
 
     def __init__(

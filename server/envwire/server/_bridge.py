@@ -60,4 +60,5 @@ def _settings(config: ServerConfig, target: str) -> dict[str, Any]:
         "idle_timeout": config.max_lease,
         "tls_cert": os.fspath(config.tls_cert),
         "tls_key": os.fspath(config.tls_key),
+        "loopback": config.loopback,
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from envwire.server._front.event_loop import run_loop, stop_on_signals
+from envwire.server._guarded_output import guard_output
 from envwire.server._ipc.child_program import READY, at_end_of_input
 from envwire.server._logs.setup import JSON, log_to_stderr
 from envwire.server._processes.forkserver_start import ForkserverError
@@ -18,6 +19,7 @@ from envwire.server.serving import serve
 
 def main() -> int:
     """Serves until SIGTERM, or until the program that started this process is gone."""
+    guard_output()
     settings, _, token = sys.stdin.readline().strip().partition("\t")
     config = ServerConfig.from_json(settings)
     if config.log_format == JSON:  # otherwise the log is plain text

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import array
 import contextlib
+import fcntl
 import mmap
 import os
-import selectors
+import select
 import socket
 import struct
-import sys
+import termios
 from typing import Any
 
 from google.protobuf.message import DecodeError, Message
 
-from envwire.conformance.outcomes import FailedError, SkippedError, expect_equal
+from envwire.conformance.outcomes import FailedError, expect_equal
 from envwire.conformance.raw.access import MAX_ANSWER_BYTES, Access, too_large
 from envwire.conformance.raw.answers import Answer
 from envwire.conformance.raw.mailbox import Mailbox, resizable
@@ -62,7 +63,6 @@ class DirectLink:
         self, access: Access, host: str, address: str, seconds: float, trace: Trace
     ) -> None:
         self.trace = trace
-        self._is_unix = address.startswith(UNIX)
         self._socket = _connect(access, host, address, seconds)
         self._socket.settimeout(seconds)
         self.mailbox: Mailbox | None = None
@@ -98,7 +98,7 @@ class DirectLink:
         return answer
 
     def _first_byte(self) -> tuple[bytes, list[int]]:
-        if self._is_unix:
+        if self._socket.family == socket.AF_UNIX:
             first, descriptors, _, _ = socket.recv_fds(self._socket, 1, _MOST_DESCRIPTORS)
             return first, list(descriptors)
         return b"", []
@@ -184,15 +184,12 @@ class DirectLink:
 
     def readable(self, seconds: float) -> bool:
         """Returns whether bytes, or the end of the connection, arrive within `seconds`."""
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._socket, selectors.EVENT_READ)
-            return bool(selector.select(seconds))
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
 
     def all_read(self) -> bool:
         """Returns whether the server has read all that was sent on a Unix socket."""
-        import fcntl  # which Windows has not, nor Unix sockets without a file
-        import termios
-
         unread = array.array("i", [0])
         fcntl.ioctl(self._socket, termios.TIOCOUTQ, unread)
         return unread[0] == 0
@@ -230,20 +227,6 @@ class DirectLink:
         if self.memory is not None:
             self.memory.close()
             self.memory = None
-
-
-def unix_address(made: pb.MakeResponse) -> str:
-    """Returns the address of a session's Unix socket.
-
-    Raises:
-        SkippedError: It has none, or this system cannot connect to it.
-    """
-    if not sys.platform.startswith("linux"):
-        raise SkippedError("only Linux has Unix sockets without a file")
-    found = [address for address in made.direct.addresses if address.startswith(UNIX)]
-    if not found:
-        raise SkippedError("the session has no Unix socket")
-    return found[0]
 
 
 def _connect(access: Access, host: str, address: str, seconds: float) -> socket.socket:

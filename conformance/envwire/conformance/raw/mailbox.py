@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 import threading
@@ -17,8 +18,6 @@ _BARRIER = threading.Lock()
 
 def resizable(descriptor: int) -> bool:
     """Returns whether memory can grow or shrink."""
-    import fcntl  # which Windows has not
-
     try:
         return fcntl.fcntl(descriptor, _GET_SEALS) & _SIZE_SEALS != _SIZE_SEALS
     except OSError:  # memory of a kind that cannot be sealed

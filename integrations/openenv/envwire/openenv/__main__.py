@@ -8,6 +8,7 @@ import socket
 import sys
 
 from envwire.openenv.settings import BridgeSettings
+from envwire.server._guarded_output import guard_output
 from envwire.server._ipc.child_program import READY, at_end_of_input
 
 _PING_SECONDS = 20.0
@@ -50,6 +51,7 @@ async def _serve(settings: BridgeSettings) -> None:
 
 def main() -> int:
     """Serves until the server that started this process closes its standard input."""
+    guard_output()
     logging.basicConfig(format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     settings = BridgeSettings.from_json(sys.stdin.readline())
     try:

@@ -22,6 +22,7 @@ from envwire.openenv.messages import Code, RefusedError
 from envwire.openenv.schemas import STATE, object_schema
 from envwire.openenv.session import Session, make
 from envwire.openenv.settings import BridgeSettings
+from envwire.server._settings.listening import host_of, is_loopback
 
 #: HTTP statuses as OpenEnv's own server answers them.
 _STATUS = {Code.FACTORY_ERROR: 404, Code.CAPACITY_REACHED: 503}
@@ -76,6 +77,8 @@ class _Bridge:
 
     async def schema(self, request: Request) -> JSONResponse:
         """Describes actions and observations; makes an environment for that, and closes it again."""
+        if "origin" in request.headers or not self._named(request.headers):
+            return JSONResponse({"detail": "not for web pages"}, 403)
         env_id = request.path_params.get("env_id", "")
         if not env_id:
             anything = {"type": "object"}
@@ -85,6 +88,11 @@ class _Bridge:
             return JSONResponse(await asyncio.to_thread(_described, making))
         except RefusedError as error:
             return JSONResponse({"detail": str(error)}, _STATUS.get(error.code, 502))
+
+    def _named(self, headers: Headers) -> bool:
+        """Returns whether a request names this machine; on loopback a page that rebinds its own name does not."""
+        host = headers.get("host", "")
+        return not self._settings.loopback or is_loopback(host_of(host) or host)
 
     def _making(self, env_id: str, headers: Headers) -> Callable[[], RemoteEnv]:
         scheme, _, token = headers.get("authorization", "").partition(" ")

@@ -19,6 +19,7 @@ class BridgeSettings:
         idle_timeout: Seconds without a message after which a connection is closed.
         tls_cert: PEM file of the certificate; "" for plain HTTP.
         tls_key: PEM file of its key.
+        loopback: Whether only this machine can reach the bridge.
     """
 
     target: str
@@ -29,6 +30,7 @@ class BridgeSettings:
     idle_timeout: float
     tls_cert: str
     tls_key: str
+    loopback: bool
 
     @classmethod
     def from_json(cls, text: str) -> BridgeSettings:

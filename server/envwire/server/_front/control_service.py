@@ -95,14 +95,13 @@ class ControlService:
         self, request: pb.GetServerInfoRequest, _: Client
     ) -> pb.InteractResponse:
         """Describes the server."""
-        make = request.make if request.HasField("make") else pb.MakeRequest(env_id=request.env_id)
-        return pb.InteractResponse(get_server_info=self.describe(make))
+        return pb.InteractResponse(get_server_info=self.describe(request.env_id))
 
-    def describe(self, make: pb.MakeRequest | None = None) -> pb.GetServerInfoResponse:
+    def describe(self, env_id: str = "") -> pb.GetServerInfoResponse:
         """Describes the server: version, capabilities, limits and load, and the step time of an environment, if known.
 
         Args:
-            make: How the environment is made; None for none.
+            env_id: Id of the environment; empty for none.
         """
         config = self._config
         info = pb.GetServerInfoResponse(
@@ -120,7 +119,7 @@ class ControlService:
             cpu_count=cpu_count(),
             max_envs_per_session=config.max_envs_per_session,
         )
-        step_time = None if make is None else self._step_times.of(make)
+        step_time = self._step_times.of(env_id)
         if step_time is not None:
             info.step_time.CopyFrom(to_duration(step_time))
         return info

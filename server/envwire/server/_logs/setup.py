@@ -35,6 +35,17 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line, ensure_ascii=False, default=str)
 
 
+class TextFormatter(logging.Formatter):
+    """Formats a record for people; its further lines are indented, so that no text of others passes for a record."""
+
+    def __init__(self) -> None:
+        super().__init__(_TEXT)
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Returns the record's lines."""
+        return super().format(record).replace("\n", "\n    ")
+
+
 def log_to_stderr(form: str) -> None:
     """Sends all log records from INFO on to standard error.
 
@@ -42,5 +53,5 @@ def log_to_stderr(form: str) -> None:
         form: "text" or "json".
     """
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter() if form == JSON else logging.Formatter(_TEXT))
+    handler.setFormatter(JsonFormatter() if form == JSON else TextFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler])

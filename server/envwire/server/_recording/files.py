@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
 import secrets
@@ -49,8 +50,6 @@ class AppendedFile:
     """
 
     def __init__(self, path: Path, limit: int) -> None:
-        import fcntl  # which Windows has not: it reads recordings
-
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         self._descriptor = os.open(path, flags, 0o600)
         with contextlib.suppress(OSError):  # not every file system has locks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +35,11 @@ class Redaction:
         self._named = False
 
     def make(self, request: pb.MakeRequest, made: pb.MakeResponse) -> None:
-        """Redacts a Make and its answer."""
+        """Redacts a Make and its answer; how the environment describes itself may contain any value."""
         for message in (request, made):
             self._redact(message)
+        if self.patterns and made.description:
+            made.description = REDACTED
 
     def request(self, raw: bytes) -> bytes:
         """Returns a request with redacted values."""
@@ -66,8 +68,22 @@ class Redaction:
 
     def _redact(self, message: Message) -> None:
         """Redacts values in all mappings of a message."""
-        if isinstance(message, values_pb2.ValueEntry) and self._matches(message.name):
+        if isinstance(message, values_pb2.ValueEntry) and any(map(self._matches, _names(message))):
             message.value.string_value = REDACTED
             return
         for child in nested(message):
             self._redact(child)
+
+
+def _names(entry: values_pb2.ValueEntry) -> Iterator[str]:
+    """Yields the key of an item if it is a text, and all texts and bytes in a key that is none."""
+    if entry.WhichOneof("key") == "name":
+        yield entry.name
+        return
+    values: list[Message] = [entry.other]
+    while values:
+        value = values.pop()
+        if isinstance(value, values_pb2.Value):
+            yield value.string_value
+            yield value.bytes_value.decode("utf-8", "replace")
+        values.extend(nested(value))

@@ -6,18 +6,16 @@ This is the only part of the server that uses the client.
 from __future__ import annotations
 
 import errno
-import io
 import os
 import sys
+
+from envwire.server._guarded_output import guard_output
 
 
 def main() -> None:
     """Runs the command line."""
     _open_closed()
-    for stream in (sys.stdout, sys.stderr):
-        # In a locale without UTF-8, characters that it lacks become question marks instead of ending the command.
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+    guard_output()
     try:
         _run()
     except KeyboardInterrupt:  # while it starts; later, typer does the same

@@ -8,6 +8,8 @@ from typing import NoReturn
 
 import typer
 
+from envwire.server._guarded_output import OutputClosedError
+
 #: Exit status of a command whose arguments or options cannot be used.
 USAGE = 2
 
@@ -47,7 +49,7 @@ def reporting(command: str, *plain: type[Exception]) -> Generator[None]:
 def _fail(command: str, error: Exception) -> NoReturn:
     from envwire.client.errors import RemoteTracebackError
 
-    if isinstance(error, BrokenPipeError) and not of_the_server(error):
+    if isinstance(error, OutputClosedError):
         raise typer.Exit(1) from None  # what reads the output has ended, as in `| head -1`
     if isinstance(error.__cause__, RemoteTracebackError) and not of_the_server(error):
         typer.echo(f"The environment raised, on the server:{error.__cause__}", err=True)

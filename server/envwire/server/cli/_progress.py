@@ -13,4 +13,7 @@ def tracked(items: Iterable[_T], what: str, total: int | None = None) -> Iterabl
     """Yields items, with a progress bar that is gone in the end; `what` is its title."""
     from rich.progress import track
 
-    return track(items, what, total, transient=True, disable=not sys.stdout.isatty())
+    from envwire.server.cli._console import OperatorConsole
+
+    hidden = not sys.stdout.isatty()
+    return track(items, what, total, transient=True, disable=hidden, console=OperatorConsole())

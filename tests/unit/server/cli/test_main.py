@@ -22,6 +22,12 @@ class _Interrupted(MetaPathFinder):
             raise KeyboardInterrupt
 
 
+@pytest.fixture(autouse=True)
+def _keep_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaves the streams of this process, which pytest reads, as they are."""
+    monkeypatch.setattr(command, "guard_output", lambda: None)
+
+
 def test_ctrl_c_while_it_starts_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "envwire.server.cli._app", raising=False)
     monkeypatch.setattr(sys, "meta_path", [_Interrupted(), *sys.meta_path])

@@ -8,7 +8,7 @@ from envwire.codec import Reason
 from envwire.conformance.checks.channels.frames import elements
 from envwire.conformance.outcomes import FailedError, SkippedError, expect, expect_equal
 from envwire.conformance.raw import Answer, BoxLink, DirectLink, Session
-from envwire.conformance.raw.direct_link import HEADER, WAKE, frame, unix_address
+from envwire.conformance.raw.direct_link import HEADER, UNIX, WAKE, frame
 from envwire.conformance.raw.values import counted, int64s, integer
 from envwire.conformance.suite import CheckContext, Level, cases, check
 from envwire.v1 import direct_pb2
@@ -26,7 +26,10 @@ def on_unix(context: CheckContext, made: pb.MakeResponse) -> DirectLink:
     Raises:
         SkippedError: It has none.
     """
-    return context.connect(made, unix_address(made))
+    found = [address for address in made.direct.addresses if address.startswith(UNIX)]
+    if not found:
+        raise SkippedError("the session has no Unix socket")
+    return context.connect(made, found[0])
 
 
 def open_boxes(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from envwire.codec import Reason
 from envwire.conformance.outcomes import expect, expect_equal
 from envwire.conformance.raw import Answer, DirectLink, Session
-from envwire.conformance.raw.direct_link import HEADER, PREAMBLE, frame, unix_address
+from envwire.conformance.raw.direct_link import HEADER, PREAMBLE, frame
 from envwire.conformance.raw.values import UNKNOWN_FIELD, int64s, integer
 from envwire.conformance.suite import CheckContext, cases, check
 from envwire.v1 import direct_pb2
@@ -45,8 +45,7 @@ def every_address_leads_to_the_session(context: CheckContext, form: str) -> None
     made = context.make().made
     for address in made.direct.addresses:
         if address.startswith("unix-abstract:") == bool(form):
-            there = unix_address(made) if form else address
-            session = context.attach(made, context.direct(made, there))
+            session = context.attach(made, context.direct(made, address))
             session.link.close()
 
 

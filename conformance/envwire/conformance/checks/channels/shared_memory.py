@@ -5,7 +5,6 @@ from __future__ import annotations
 from envwire.conformance.checks.channels.frames import elements
 from envwire.conformance.outcomes import FailedError, expect, expect_equal
 from envwire.conformance.raw import Answer, DirectLink, Session
-from envwire.conformance.raw.direct_link import unix_address
 from envwire.conformance.raw.values import counted, integer
 from envwire.conformance.suite import CheckContext, check
 from envwire.v1 import environment_pb2 as pb
@@ -16,7 +15,8 @@ _LARGE = 100_000
 
 
 def _open(context: CheckContext, made: pb.MakeResponse) -> DirectLink:
-    link = context.connect(made, unix_address(made))
+    unix = next(one for one in made.direct.addresses if one.startswith("unix-abstract:"))
+    link = context.connect(made, unix)
     header = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
     expect(link.hello(header, shared_memory=True).welcome.HasField("shared_memory"), "memory")
     return link

@@ -19,7 +19,6 @@ from envwire.server._front.reloading import Reloading
 from envwire.server._front.sessions.backlog import Backlog
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.log import log_made, log_not_made
-from envwire.server._front.sessions.recipe import recipe_of
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._front.tally import MADE
@@ -86,11 +85,9 @@ class SessionMaker:
         session = SessionRecord(lease, clock, timeout, on_end, process, name, link, self._backlog)
         session.owner, session.group = client.name, group.name
         session.what = session.env_id = request.env_id
-        session.recipe = recipe_of(request)
         session.as_arrays = request.vector.vectorization_mode not in {"", "sync"}
         if isinstance(order, SessionRecord):
             session.env_id, session.as_arrays = order.env_id, order.as_arrays
-            session.recipe = order.recipe
             session.what = f"a copy of session {order.id}"
         self._sessions.add(session)
         placed = clock()

@@ -53,7 +53,6 @@ class SessionRecord:
         group: The group of its environment.
         env_id: The id of its environment.
         what: The same, or the session that it is a copy of, for texts.
-        recipe: What decides the cost of a step; see `recipe_of`.
         as_arrays: Whether a vector environment steps its members as arrays instead of one after another.
         renders: Whether pictures can be taken of its environment.
         picture: The last picture that was taken for a watcher.
@@ -76,7 +75,6 @@ class SessionRecord:
     group: str = ""
     env_id: str = ""
     what: str = ""
-    recipe: bytes = b""
     as_arrays: bool = False
     renders: bool = False
     picture: Picture | None = None

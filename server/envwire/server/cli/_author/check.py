@@ -12,7 +12,7 @@ from envwire.server.cli._parameters import EnvId, Imports, Kwargs, TargetOption,
 if TYPE_CHECKING:
     from envwire.server.cli._author.checks import Finding
 
-_MARKS = {True: "[green]ok[/]", False: "[red]failed[/]", None: "[yellow]-[/]"}
+_MARKS = {True: ("ok", "green"), False: ("failed", "red"), None: ("-", "yellow")}
 
 
 def check(
@@ -39,13 +39,14 @@ def check(
 
 
 def _show(env_id: str, found: list[Finding]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
+
+    from envwire.server.cli._console import OperatorConsole
 
     table = Table(title=f"Checks of {env_id}", title_justify="left")
     for column in ("check", "", "what it saw"):
         table.add_column(column, overflow="fold")
     for finding in found:
-        table.add_row(finding.name, _MARKS[finding.passed], escape(finding.detail))
-    Console().print(table)
+        table.add_row(finding.name, Text(*_MARKS[finding.passed]), finding.detail)
+    OperatorConsole().print(table)

@@ -45,27 +45,22 @@ def bench(
     """
     from rich.progress import Progress
 
+    from envwire.server.cli._console import OperatorConsole
+
     timings: dict[str, Timing | Exception] = {}
-    shown = Progress(transient=True, disable=not sys.stdout.isatty())
+    shown = Progress(console=OperatorConsole(), transient=True, disable=not sys.stdout.isatty())
     with reporting("bench"), shown as progress:
         for name in _names(transports):
             advance = partial(progress.advance, progress.add_task(name, total=steps))
             try:
                 timings[name] = _measure(target, env_id, name, steps, advance)
             except Exception as error:
-                if of_the_server(error) and not _may_be_out_of_reach(name, error):
+                if of_the_server(error):
                     raise
                 timings[name] = error
     _show(env_id, timings)
     if all(isinstance(timing, Exception) for timing in timings.values()):
         raise typer.Exit(1)
-
-
-def _may_be_out_of_reach(name: str, error: Exception) -> bool:
-    """Returns whether the other transports may work: a direct channel is not for every machine."""
-    from envwire.client import ServerUnavailableError
-
-    return name.startswith("direct-") and isinstance(error, ServerUnavailableError)
 
 
 def _measure(
@@ -82,16 +77,16 @@ def _measure(
 
 
 def _show(env_id: str, timings: dict[str, Timing | Exception]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
+    from envwire.server.cli._console import OperatorConsole
     from envwire.server.cli._inspect.tables import print_whole
 
     table = Table(title=f"A step of {env_id}, in microseconds")
     table.add_column("transport", no_wrap=True)
     for column in ("steps/s", "p50", "p99", "env", "server", "wire", "client"):
         table.add_column(column, justify="right")
-    console = Console()
+    console = OperatorConsole()
     for name, timing in timings.items():
         if isinstance(timing, Exception):
             console.print(f"{name}: {timing}", style="yellow")

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from envwire.client import RemoteEnv
 from envwire.server._words import counted
+from envwire.server.cli._console import OperatorConsole
 from envwire.server.cli._drive.evaluation import play_episode
 from envwire.server.cli._drive.policies import Policy
 
@@ -39,7 +41,7 @@ class FrameRecorder:
         """Prints the frames, or writes the file."""
         if self.form == "ansi":
             for frame in self.frames:
-                console.out(frame)
+                typer.echo(frame)
             return
         from PIL import Image
 
@@ -77,7 +79,7 @@ def run_episodes(
         bar: Whether to show a progress bar in a terminal; not under a debugger, which needs the terminal.
     """
     env.action_space.seed(seed)
-    console = Console()
+    console = OperatorConsole()
     results: list[tuple[float, int]] = []
     with episode_bar(console, shown=bar) as progress:
         for number in progress.track(range(episodes), description="episodes"):

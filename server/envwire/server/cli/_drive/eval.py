@@ -66,9 +66,8 @@ def evaluate_policy(
 
     Example: envwire eval localhost:50051 CartPole-v1 --episodes 100
     """
-    from rich.console import Console
-
     from envwire.client import RemoteEnv
+    from envwire.server.cli._console import OperatorConsole
     from envwire.server.cli._drive.episodes import episode_bar
     from envwire.server.cli._drive.evaluation import Plan, evaluate, summary
     from envwire.server.cli._drive.policies import load_policy
@@ -78,7 +77,7 @@ def evaluate_policy(
             RemoteEnv, target, env_id, **shared.making(kwarg, wrapper, library, transport)
         )
         plan = Plan(load_policy(policy), episodes, seed, max_steps)
-        with episode_bar(Console(stderr=True)) as progress:
+        with episode_bar(OperatorConsole(stderr=True)) as progress:
             task = progress.add_task("episodes", total=episodes)
             results = evaluate(plan, make, shards, partial(progress.advance, task))
         told = {"env_id": env_id, "policy": policy, "seed": seed, **summary(results, seed)}
@@ -102,13 +101,13 @@ def _write(told: dict[str, Any], as_json: Path | None, plot: Path | None) -> Non
 
 def _show(told: dict[str, Any]) -> None:
     import numpy as np
-    from rich.console import Console
     from rich.table import Table
 
+    from envwire.server.cli._console import OperatorConsole
     from envwire.server.cli._drive.evaluation import histogram
     from envwire.server.cli._inspect.tables import print_whole
 
-    console = Console()
+    console = OperatorConsole()
     count = len(told["episodes"])
     table = Table(
         title=f"{told['policy']} on {told['env_id']}: {counted(count, 'episode')}, seed {told['seed']}"

@@ -8,13 +8,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from envwire.server.cli._console import OperatorConsole
+
 #: Most columns of a table.
 _MAX_WIDTH = 1000
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], summary: str) -> None:
     """Prints a table with a summary below it, or tab-separated lines in a pipe, with the summary on standard error."""
-    console = Console()
+    console = OperatorConsole()
     if console.is_terminal:
         print_whole(table_of(columns, rows), console)
     else:

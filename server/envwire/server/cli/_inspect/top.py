@@ -35,10 +35,11 @@ def top(
 
     Example: envwire top localhost:50050
     """
-    from rich.console import Console
     from rich.live import Live
 
-    console = Console()
+    from envwire.server.cli._console import OperatorConsole
+
+    console = OperatorConsole()
     with (
         asking("top", target, _Services) as ask,
         Live(console=console, auto_refresh=False) as live,

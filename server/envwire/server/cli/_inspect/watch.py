@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from envwire.server._guarded_output import drawing
 from envwire.server.cli._failures import stop
 from envwire.server.cli._inspect.asking import asking
 from envwire.server.cli._parameters import Target
@@ -57,7 +58,7 @@ def watch(
     for picture in islice(pictures(target, shown.session_id), frames):
         frame = picture.frame
         if picture.HasField("frame"):
-            display = display or TerminalDisplay(columns=_columns(frame))
+            display = display or TerminalDisplay(drawing(sys.stdout), _columns(frame))
             display.show(np.ndarray((frame.height, frame.width, 3), np.uint8, frame.rgb))
         elif picture.unavailable != why:
             typer.echo(picture.unavailable)

@@ -1,0 +1,32 @@
+"""The console of tables and progress bars, in which text of others is only text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from envwire.server._guarded_output import drawing, escaped
+
+
+class OperatorConsole(Console):
+    """A console that moves the cursor itself, and escapes control characters in all text that it shows.
+
+    Brackets in text are no markup.
+
+    Args:
+        stderr: Whether it writes to standard error.
+    """
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        file = drawing(sys.stderr if stderr else sys.stdout)
+        super().__init__(file=file, markup=False, emoji=False)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Yields the segments of what is shown; styles and movements of the cursor are not text."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else escaped(text), style, control)

@@ -1,0 +1,120 @@
+"""Text of an environment does not control the terminal of who serves it, or of who runs it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pty
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+
+import pytest
+
+from tests.adversary.ledger import MARK
+from tests.conftest import ROOT
+
+ENV = "adversary/Screenwriter-v0"
+ENVWIRE = (sys.executable, "-m", "envwire")
+HOSTING = ("--import", "tests.adversary.environments")
+COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
+CONTROL = re.compile(
+    rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\x8e\x8f\xaa-\xae]"
+)
+#: What a command of ours draws: it hides the cursor for its progress bar, moves it, and clears lines.
+DRAWN = re.compile(rb"\x1b\[(\?25[lh]|1A|2K)")
+
+
+class Terminal:
+    """A command in a terminal."""
+
+    def __init__(self, *arguments: str, env: dict[str, str] | None = None) -> None:
+        self.screen, theirs = pty.openpty()
+        self.process = subprocess.Popen(
+            [*ENVWIRE, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=env, cwd=ROOT
+        )
+        os.close(theirs)
+        self.shown = b""
+
+    def read(self, end: bytes = b"") -> bytes:
+        """Returns what it has shown until a text appears, or until it ends."""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while not (end and end in self.shown) and (more := os.read(self.screen, 65536)):
+                self.shown += more
+        return self.shown
+
+    def finish(self) -> bytes:
+        """Returns what it has shown when it has ended."""
+        shown = self.read()
+        self.process.wait(timeout=60)
+        os.close(self.screen)
+        return shown
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[tuple[Terminal, str]]:
+    """A server in a terminal, and its address."""
+    with tempfile.TemporaryDirectory(prefix="adversary-") as directory:
+        env = {**os.environ, MARK: directory}
+        serving = Terminal("serve", ENV, *HOSTING, "--port", "0", env=env)
+        try:
+            while (found := re.search(rb"ready: (\S+)\r\n", serving.shown)) is None:
+                serving.shown += os.read(serving.screen, 65536)
+            yield serving, found[1].decode()
+        finally:
+            serving.process.terminate()
+            serving.finish()
+
+
+def controls(shown: bytes) -> list[bytes]:
+    return CONTROL.findall(DRAWN.sub(b"", COLOUR.sub(b"", shown)))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    {
+        "an exception": (("run", "how=raise"), rb"[red]raised[/blue] \u001b]0;owned\u0007"),
+        "the last output": (("run", "how=end"), rb"\u009b2J"),
+        "an exception of a shard": (("eval", "how=raise"), rb"\u202egpj"),
+        "frames": (("run", "how=", "--render", "ansi"), b"\x1b[31mdrawn"),
+    }.values(),
+)
+def test_an_environment_does_not_control_the_terminal_of_who_runs_it(
+    server: tuple[Terminal, str], arguments: tuple[str, ...], told: bytes
+) -> None:
+    command, how, *rest = arguments
+    options = ("--episodes", "1", "--max-steps", "1", "--kwarg", how, *rest)
+    shown = Terminal(command, server[1], ENV, *options).finish()
+    assert told in shown
+    assert controls(shown) == []
+
+
+def test_an_environment_does_not_control_the_terminal_of_who_serves_it(
+    server: tuple[Terminal, str],
+) -> None:
+    serving, address = server
+    options = ("--episodes", "1", "--max-steps", "1")
+    assert b"mean return" in Terminal("run", address, ENV, *options).finish()
+    shown = serving.read(rb"printed \u001b]0;owned\u0007")
+    assert controls(shown) == []
+
+
+def test_only_a_terminal_gets_colours(server: tuple[Terminal, str]) -> None:
+    command = (*ENVWIRE, "run", server[1], ENV, "--episodes", "1", "--max-steps", "1")
+    done = subprocess.run(
+        [*command, "--render", "ansi"], capture_output=True, timeout=100, check=True
+    )
+    assert b"drawn" in done.stdout
+    assert b"\x1b" not in done.stdout + done.stderr
+
+
+def test_an_exception_that_says_that_a_pipe_is_closed_is_told(
+    server: tuple[Terminal, str],
+) -> None:
+    command = (*ENVWIRE, "run", server[1], ENV, "--kwarg", "how=pipe")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 1
+    assert "BrokenPipeError" in done.stderr
+    assert "the simulator has left" in done.stderr
