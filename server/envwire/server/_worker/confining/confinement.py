@@ -67,7 +67,7 @@ class Confinement:
         self.close()
         mounts, _ = seen
         closed = {READ: unreadable(self._config), WRITE: unchangeable(self._config, mounts)}
-        listed = set().union(*map(above, closed.values()))
+        listed = set[Path]().union(*map(above, closed.values()))
         self._seen = mounts, {directory: _changed(directory) for directory in listed}
         allowed = Counter[Path]()
         for right, paths in closed.items():
