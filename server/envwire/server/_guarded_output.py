@@ -99,8 +99,7 @@ def guard_output() -> None:
     """Makes standard output and error escape control characters, for as long as the program runs."""
     for name in ("stdout", "stderr"):
         stream: Any = getattr(sys, name)
-        replaceable = isinstance(stream, io.TextIOWrapper)
-        if replaceable and not isinstance(stream, GuardedStream):
+        if hasattr(stream, "buffer") and not isinstance(stream, GuardedStream):
             guarded = GuardedStream(stream)
             setattr(sys, name, guarded)
             setattr(sys, f"__{name}__", guarded)  # `shutil` asks it for the size of the terminal
