@@ -297,8 +297,7 @@ farm_down() { in_compose down --volumes --timeout 5; }
 
 # farm_drive TARGET [OPTION...]: drives the farm from a container of its network, by the names that resolve there.
 farm_drive() {
-    limit 60 docker run --rm --network "${name}_default" --volumes-from "$(in_compose ps --quiet gateway):ro" \
-        --volume "$PWD/docker/farm_client.py:/srv/envwire/farm_client.py:ro" "${@:2}" \
+    limit 60 docker run --rm --network "${name}_default" --volume "$PWD/docker/farm_client.py:/srv/envwire/farm_client.py:ro" "${@:2}" \
         --entrypoint python "$name" /srv/envwire/farm_client.py "$1"
 }
 
@@ -327,7 +326,7 @@ if ((${#compose[@]})); then
     check "farm with TLS and tokens" farm_up farm-tls proxy gateway server-a server-b server-c server-d
     for target in gateway proxy; do
         check "farm with TLS and tokens: 32 environments by the $target, strangers refused" \
-            farm_drive "$target:50050" --env ENVWIRE_CA=/secrets/client/ca.pem
+            farm_drive "$target:50050" --volume "${name}_agent:/etc/envwire:ro" --env ENVWIRE_CA=/etc/envwire/ca.pem
     done
     farm_down
 else

@@ -104,6 +104,28 @@ def test_a_ca_is_not_overwritten(directory: Path) -> None:
     assert (directory / "ca.pem").read_bytes() == before
 
 
+def test_a_ca_issues_for_further_servers(directory: Path, tmp_path: Path) -> None:
+    from cryptography import x509
+
+    made = tmp_path / "node"
+    envwire("certs", made, "--ca", directory, "--host", "node.example")
+    assert {path.name for path in made.iterdir()} == {
+        "ca.pem",
+        "server.pem",
+        "server-key.pem",
+        "client.pem",
+        "client-key.pem",
+    }
+    assert (made / "ca.pem").read_bytes() == (directory / "ca.pem").read_bytes()
+    ca, server = (
+        x509.load_pem_x509_certificate((made / f"{name}.pem").read_bytes())
+        for name in ("ca", "server")
+    )
+    server.verify_directly_issued_by(ca)
+    assert "holds no CA" in fails("certs", tmp_path / "more", "--ca", made)
+    assert not (tmp_path / "more").exists()
+
+
 def test_certificates_say_what_they_are_for(directory: Path) -> None:
     from cryptography import x509
 

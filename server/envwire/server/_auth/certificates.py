@@ -33,14 +33,35 @@ class Issued:
 
     def write(self, directory: Path, name: str) -> list[Path]:
         """Writes NAME.pem and NAME-key.pem, the key readable only by its owner; returns their paths."""
-        encoding = serialization.Encoding.PEM
         key = self.key.private_bytes(
-            encoding, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
         )
-        paths = [directory / f"{name}.pem", directory / f"{name}-key.pem"]
-        _write(paths[0], self.cert.public_bytes(encoding), 0o644)
-        _write(paths[1], key, 0o600)
-        return paths
+        path = directory / f"{name}-key.pem"
+        _write(path, key, 0o600)
+        return [self.write_cert(directory, name), path]
+
+    def write_cert(self, directory: Path, name: str) -> Path:
+        """Writes NAME.pem alone; returns its path."""
+        path = directory / f"{name}.pem"
+        _write(path, self.cert.public_bytes(serialization.Encoding.PEM), 0o644)
+        return path
+
+    @classmethod
+    def read(cls, directory: Path, name: str) -> Issued:
+        """Reads what `write` wrote.
+
+        Raises:
+            OSError: A file cannot be read.
+            ValueError: A file holds something else.
+        """
+        cert = x509.load_pem_x509_certificate((directory / f"{name}.pem").read_bytes())
+        pem = (directory / f"{name}-key.pem").read_bytes()
+        key = serialization.load_pem_private_key(pem, password=None)
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise ValueError(f"{name}-key.pem holds a key of another kind")
+        return cls(cert, key)
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
@@ -126,17 +147,20 @@ def _name(host: str) -> x509.GeneralName:
         return x509.DNSName(host)
 
 
-def make_certificates(directory: Path, hosts: Iterable[str], client: str) -> list[Path]:
-    """Writes an authority's, a server's and a client's certificate, each with its key; returns the paths.
+def make_certificates(
+    directory: Path, hosts: Iterable[str], client: str, authority: Issued | None = None
+) -> list[Path]:
+    """Writes a server's and a client's certificate with their keys, and the authority's; returns the paths.
 
     Args:
         directory: Directory to write to; created if missing.
         hosts: Names and addresses by which clients dial the server.
         client: Name of the client.
+        authority: Issues them, and its key is not written again; None for a new authority, with its key.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    authority = issue("envwire development CA")
-    server = issue("envwire server", issuer=authority, hosts=hosts)
-    agent = issue(client, issuer=authority, client=True)
-    issued = {"ca": authority, "server": server, "client": agent}
-    return [path for name, one in issued.items() for path in one.write(directory, name)]
+    issuer = authority or issue("envwire development CA")
+    server = issue("envwire server", issuer=issuer, hosts=hosts)
+    agent = issue(client, issuer=issuer, client=True)
+    above = [issuer.write_cert(directory, "ca")] if authority else issuer.write(directory, "ca")
+    return [*above, *server.write(directory, "server"), *agent.write(directory, "client")]

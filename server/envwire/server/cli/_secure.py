@@ -54,12 +54,22 @@ def certs(
     client: Annotated[
         str, typer.Option(help="Name of the client.", callback=checked(_check_client))
     ] = "agent",
+    ca: Annotated[
+        Path | None,
+        typer.Option(
+            help="Directory with the CA of an earlier run, to issue them; by default a new CA.",
+            metavar="DIR",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Make a development CA, and a server's and a client's certificate that it issued, in DIR. Keys have mode 0600.
 
     Example: envwire certs certs --host trainer.example.org
+
+    For another server of a farm: envwire certs node-b --ca certs --host node-b.example.org
     """
-    from envwire.server._auth.certificates import make_certificates
+    from envwire.server._auth.certificates import Issued, make_certificates
 
     if (directory / "ca-key.pem").exists():
         stop(
@@ -67,9 +77,15 @@ def certs(
             f"{directory} holds a CA already, whose certificates would no longer be trusted; name another "
             "directory, or remove it first",
         )
+    try:
+        authority = Issued.read(ca, "ca") if ca else None
+    except (OSError, ValueError) as error:
+        stop(
+            "certs", f"{ca} holds no CA: {error}; name the directory of an earlier `envwire certs`"
+        )
     hosts = ["localhost", "127.0.0.1", "::1", *(host or [])]
     try:
-        paths = make_certificates(directory, dict.fromkeys(hosts), client)
+        paths = make_certificates(directory, dict.fromkeys(hosts), client, authority)
     except OSError as error:
         stop("certs", f"cannot write to {directory}: {error.strerror}; name another directory")
     for path in paths:
