@@ -213,6 +213,6 @@ class _Refusal(grpc.RpcError, grpc.Call):
 )
 def test_a_call_that_fails_without_details_counts_by_its_code(code: str) -> None:
     connection = Connection.__new__(Connection)
-    connection.target = "127.0.0.1:1"
+    connection.target, connection._proxy = "127.0.0.1:1", None
     raised = connection.failure(_Refusal(grpc.StatusCode[code]), 1.0)
     assert type(raised) is BY_CODE[code]

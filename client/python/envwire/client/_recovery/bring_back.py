@@ -5,19 +5,15 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TypeAlias
 
 from envwire.client._errors.losses import ENDS, is_lost
+from envwire.client._recovery.recovering import Recovering
 from envwire.client._session.operations import Replay
 from envwire.client._session.recording.recording import NO_LOSS, Loss, Recording, Replayable
 from envwire.client.errors import RemoteError, ReplayError, ReplayMismatchError
 from envwire.codec import Reason
 from envwire.v1 import environment_pb2 as pb
-
-if TYPE_CHECKING:
-    from envwire.client._recovery.base_handle import BaseSessionHandle
-
-    Handle: TypeAlias = BaseSessionHandle[Any]
 
 #: Sends a request to one session and returns its result.
 Ask: TypeAlias = Callable[[Replay], Awaitable[pb.ReplayResponse]]
@@ -28,7 +24,7 @@ _log = logging.getLogger("envwire.client")
 _PAUSES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 
-async def bring_back(handle: Handle, recording: Recording, error: RemoteError) -> None:
+async def bring_back(handle: Recovering, recording: Recording, error: RemoteError) -> None:
     """Makes an environment again and replays a recording to it; retries if the new session is lost as well.
 
     Args:
@@ -67,7 +63,7 @@ async def bring_back(handle: Handle, recording: Recording, error: RemoteError) -
     raise error
 
 
-async def replay(handle: Handle, recording: Recording, loss: Loss = NO_LOSS) -> None:
+async def replay(handle: Recovering, recording: Recording, loss: Loss = NO_LOSS) -> None:
     """Replays a recording to a new environment: the short log first, then the long log if the answers differ.
 
     Args:

@@ -11,23 +11,19 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from envwire.client._errors.losses import ENDS, is_lost
 from envwire.client._recovery.bring_back import Ask, bring_back, replay_first_log
+from envwire.client._recovery.recovering import Recovering
 from envwire.client._session.operations import Operation, Reset
 from envwire.client._session.recording.member_recording import MemberRecording
 from envwire.client._session.recording.recording import RESET_MASK, Recording
 from envwire.client.errors import RemoteError, ServerUnavailableError, StepTimeoutError
 from envwire.client.options import ConnectionOptions
 from envwire.codec.steps import StepResult
-
-if TYPE_CHECKING:
-    from envwire.client._recovery.base_handle import BaseSessionHandle
-
-    Handle: TypeAlias = BaseSessionHandle[Any]
 
 _log = logging.getLogger("envwire.client")
 
@@ -81,7 +77,7 @@ class RecoveryStrategy:
         return error.reason in ENDS or (isinstance(error, ServerUnavailableError) and error.refused)
 
     async def recover(
-        self, _handle: Handle, _operation: Operation[Any], error: RemoteError, _attempt: int
+        self, _handle: Recovering, _operation: Operation[Any], error: RemoteError, _attempt: int
     ) -> None:
         """Restores the environment so that the request can be sent again, or raises.
 
@@ -149,7 +145,7 @@ class Truncate(_UnreachableIsLost):
         return isinstance(operation, Reset)
 
     async def recover(
-        self, handle: Handle, operation: Operation[Any], error: RemoteError, attempt: int
+        self, handle: Recovering, operation: Operation[Any], error: RemoteError, attempt: int
     ) -> None:
         """Makes the environment again for a reset; any other request raises, and the next step ends the episode."""
         if not isinstance(operation, Reset) or attempt > 1:
@@ -189,7 +185,7 @@ class Replay(_UnreachableIsLost):
         return Replay(self._recording.copy())
 
     async def recover(
-        self, handle: Handle, _operation: Operation[Any], error: RemoteError, attempt: int
+        self, handle: Recovering, _operation: Operation[Any], error: RemoteError, attempt: int
     ) -> None:
         """Brings a new session to the state of the lost one.
 

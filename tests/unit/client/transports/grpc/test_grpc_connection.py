@@ -29,7 +29,7 @@ def test_a_proxy_that_finds_no_server_is_no_connection(details: str, connected: 
     error.code.return_value = grpc.StatusCode.UNAVAILABLE
     error.details.return_value = details
     connection = create_autospec(Connection, instance=True)
-    connection.target = "localhost:50051"
+    connection.target, connection._proxy = "localhost:50051", None
     failure = Connection.failure(connection, error, 1.0)
     assert isinstance(failure, ServerUnavailableError)
     assert failure.connected is connected
