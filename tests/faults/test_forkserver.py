@@ -100,7 +100,7 @@ def lose_the_forkserver_and_end_a_session(front: int, target: str) -> None:
     env = RemoteEnv(target, FAULTY)
     env.reset()
     env.get_wrapper_attr("start_child")()
-    (forkserver,) = (pid for pid in running(front, "forkserver_main") if parent_of(pid) == front)
+    (forkserver,) = (pid for pid in running(front, "_worker.main") if parent_of(pid) == front)
     os.kill(forkserver, signal.SIGKILL)
     assert eventually(lambda: not alive(forkserver))
     assert len(running(front, "sleep 3600")) == 1

@@ -104,6 +104,7 @@ def load_catalogue(
     imports: Iterable[str],
     wrappers: Iterable[str],
     attribute_access: AttributeAccess = EVERYTHING,
+    imported: Callable[[str], None] = lambda _: None,
 ) -> Catalogue:
     """Imports what the operator named, and lists the environments whose ids match.
 
@@ -112,6 +113,7 @@ def load_catalogue(
         imports: Modules, or files ending in .py, that register environments when imported.
         wrappers: Additional wrappers: "module:Class", or the name of a reserved one.
         attribute_access: Which of the environments' attributes and methods clients may reach.
+        imported: Called with the name of each module after its import.
 
     Raises:
         LookupError: A pattern matches no registered id.
@@ -119,8 +121,10 @@ def load_catalogue(
     """
     patterns = tuple(patterns)
     libraries = load_libraries(patterns)
+    imported("gymnasium")  # and the plugins that it loads
     for name in imports:
         import_named(name)
+        imported(name)
     catalogue = Catalogue(libraries, attribute_access=attribute_access)
     for pattern in patterns:
         _list_matching(catalogue, pattern)
@@ -128,6 +132,7 @@ def load_catalogue(
         if ":" in name:
             module, _, attribute = name.partition(":")
             catalogue.wrappers[name] = getattr(importlib.import_module(module), attribute)
+            imported(module)
     return catalogue
 
 
@@ -151,13 +156,18 @@ def list_environments(catalogue: Catalogue) -> environment_pb2.ListEnvironmentsR
     return response
 
 
-def preload(catalogue: Catalogue) -> None:
+def preload(catalogue: Catalogue, imported: Callable[[str], None]) -> None:
     """Imports the modules of the listed environments, so that forked sessions start quickly.
 
     A module that cannot be imported is skipped; a client that makes its environment gets the error.
+
+    Args:
+        catalogue: The environments.
+        imported: Called with the name of each module after its import.
     """
-    for listing in catalogue.listings.values():
-        entry_point = listing.spec.entry_point
-        if isinstance(entry_point, str):
-            with contextlib.suppress(Exception):  # a third-party module may raise anything
-                importlib.import_module(entry_point.partition(":")[0])
+    points = (listing.spec.entry_point for listing in catalogue.listings.values())
+    modules = (point.partition(":")[0] for point in points if isinstance(point, str))
+    for module in dict.fromkeys(modules):
+        with contextlib.suppress(Exception):  # a third-party module may raise anything
+            importlib.import_module(module)
+        imported(module)

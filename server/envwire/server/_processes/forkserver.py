@@ -8,7 +8,7 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from itertools import count
 
 from envwire.server._ipc.frames import PACKET_BYTES, FrameError
@@ -97,6 +97,8 @@ class ForkserverLink:
         process = ForkserverProcess(*self.interpreter.command(), self.lifeline, *self._folder)
         try:
             loaded = await process.load(self._config, seconds)
+            if text := _threads_text(loaded.threads, self._config.start):
+                _log.warning("%s: %s", self._name, text)
         except BaseException:
             self._burial = asyncio.ensure_future(process.end())
             raise
@@ -266,3 +268,18 @@ class ForkserverLink:
             self._lifeline = None
         if self._burial is not None:
             await self._burial
+
+
+#: What follows from threads in the fork server, by the setting `start`.
+_THREADS_MEAN = {
+    "auto": "so each environment's process is a new interpreter, which imports its modules again",
+    "fork": "and environments that need them or their locks hang: --start fork forks all the same",
+}
+
+
+def _threads_text(threads: Mapping[str, int], start: str) -> str:
+    """Describes threads that modules left running in the fork server; "" if they do not matter."""
+    if not threads or start not in _THREADS_MEAN:
+        return ""
+    started = ", ".join(f"{module} started {count}" for module, count in threads.items())
+    return f"{started} threads when imported, which a fork would lose, {_THREADS_MEAN[start]}"

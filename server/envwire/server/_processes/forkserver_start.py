@@ -15,7 +15,7 @@ from envwire.server._ipc.orphans import spared
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 
-PROGRAM = "envwire.server._worker.forkserver_main"
+PROGRAM = "envwire.server._worker.main"
 #: Seconds for importing and listing the environments.
 START_SECONDS = 300.0
 #: Seconds for the process to exit.
@@ -45,6 +45,7 @@ class Loaded:
         environments: The environments that it can make.
         libraries: Their libraries, in the order in which ids are looked up.
         files: Source files of modules outside installed packages.
+        threads: How many threads each module left running that started some when it was imported.
         served: The environments as pairs (library, id).
         ids: Their ids.
     """
@@ -52,6 +53,7 @@ class Loaded:
     environments: pb.ListEnvironmentsResponse = field(default_factory=pb.ListEnvironmentsResponse)
     libraries: list[pb.LibraryInfo] = field(default_factory=list[pb.LibraryInfo])
     files: list[str] = field(default_factory=list[str])
+    threads: dict[str, int] = field(default_factory=dict[str, int])
 
     def __post_init__(self) -> None:
         listed = self.environments.environments
@@ -166,4 +168,4 @@ def _introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> Loaded
     libraries = [
         pb.LibraryInfo(name=name, version=version) for name, version in header["libraries"]
     ]
-    return Loaded(environments, libraries, header["files"])
+    return Loaded(environments, libraries, header["files"], header["threads"])

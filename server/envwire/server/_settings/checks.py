@@ -131,6 +131,8 @@ FILES = Check(
     f"0, for no limit of its own, or {_FEWEST_FILES} or more: the session's process itself opens about a dozen",
 )
 LOG_FORMAT = Check(FORMATS.__contains__, " or ".join(FORMATS))
+STARTS = ("auto", "fork", "spawn")
+START = Check(STARTS.__contains__, ", ".join(STARTS[:-1]) + " or " + STARTS[-1])
 PAIRS = Check(_are_pairs, "NAME=VALUE each")
 ADDRESS = Check(_is_address_or_empty, "HOST:PORT")
 ADDRESSES = Check(_are_addresses, "HOST:PORT each")

@@ -1,8 +1,8 @@
 """The fork server: imports the environments once, then forks a process for each session.
 
-It stays single-threaded and never runs an environment, so forking it is safe at any time; gRPC, which does not survive
-a fork, is never loaded here. It is the parent of all session processes, reaps them and reports their exit status to the
-front.
+It never runs an environment and starts no threads, so forking it is safe at any time; gRPC, which does not survive a
+fork, is never loaded here. If a module that it imported has started threads, it starts new interpreters instead. It is
+the parent of all session processes, reaps them and reports their exit status to the front.
 
 The front sends it packets: `{"fork": N}` with four descriptors (link, output, control socket, scoreboard) requests fork
 N. The answer is `{"forked": N, "pid": P}` or `{"failed": N, "error": why}`, and later `{"exited": P, "status": S}`.
@@ -21,20 +21,18 @@ import signal
 import socket
 import time
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import NoReturn
-
-import numpy as np
 
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._ipc.frames import PACKET_BYTES
 from envwire.server._ipc.orphans import children, inherit_orphans, kill, mark_descendants, reap
 from envwire.server._recording.folder import pinned
-from envwire.server._worker.confining.confinement import Confinement, contain
-from envwire.server._worker.confining.control_groups import ControlGroups, enter
-from envwire.server._worker.process_setup import die_with, run_and_exit, take_output
-from envwire.server._worker.worker import Worker, WorkerEndpoints, serve_session
+from envwire.server._worker.confining.confinement import Confinement
+from envwire.server._worker.confining.control_groups import ControlGroups
+from envwire.server._worker.interpreters import NewInterpreters
+from envwire.server._worker.session_start import SessionDescriptors, become_session
+from envwire.server._worker.threads import count_threads
 from envwire.server.config import ServerConfig
 
 _DESCRIPTORS = 4
@@ -51,6 +49,8 @@ class Forkserver:
         lifeline: Pipe descriptor that closes when the front is gone.
         catalogue: The environments that sessions can make.
         config: The server's settings.
+        interpreters: Starts session processes that are not forked.
+        groups: The control groups of the sessions.
         folder: Descriptor of the folder of recordings, if the server records.
     """
 
@@ -60,14 +60,18 @@ class Forkserver:
         lifeline: int,
         catalogue: Catalogue,
         config: ServerConfig,
+        interpreters: NewInterpreters,
+        groups: ControlGroups,
         folder: Sequence[int] = (),
     ) -> None:
         self._control = control
         self._lifeline = lifeline
         self._catalogue = catalogue
         self._config = pinned(config, folder)
+        self._folder = folder
+        self._interpreters = interpreters
         self._sessions: set[int] = set()
-        self._groups = ControlGroups(None)
+        self._groups = groups
         self._confinement = Confinement(config)
         self._copying = 0
 
@@ -78,7 +82,6 @@ class Forkserver:
         signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
         inherit_orphans()
         mark_descendants()
-        self._groups = ControlGroups.here()
         self._wakeup = (wakeup, woken)
         serving = True
         while serving:
@@ -114,14 +117,13 @@ class Forkserver:
         group = None
         try:
             group = self._groups.new()
-            self._confinement.prepare()
-            pid = os.fork()
+            pid = self._start(group, descriptors)
         except OSError as error:  # temporarily out of processes, memory or groups
             self._groups.discard(group)
             self._tell({"failed": number, "error": str(error)})
             return
         if pid == 0:
-            self._become_session(group, *descriptors)
+            self._become_session(group, descriptors)
         self._groups.put(pid, group)
         self._sessions.add(pid)
         self._tell({"forked": number, "pid": pid})
@@ -162,28 +164,21 @@ class Forkserver:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._control.send(json.dumps(message).encode())
 
-    def _become_session(
-        self, group: Path | None, link: int, output: int, control_socket: int, scoreboard: int
-    ) -> NoReturn:
-        enter(group)
-        os.setpgid(0, 0)
+    def _start(self, group: Path | None, descriptors: Sequence[int]) -> int:
+        """Starts a process and returns its pid; 0 in a process that was forked."""
+        start = self._config.start
+        if start == "fork" or (start == "auto" and count_threads() == 1):
+            self._confinement.prepare()
+            return os.fork()
+        return self._interpreters.start([self._lifeline, *descriptors, *self._folder], group)
+
+    def _become_session(self, group: Path | None, descriptors: Sequence[int]) -> NoReturn:
         signal.set_wakeup_fd(-1)
-        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, signal.SIG_DFL)
         self._control.close()
         for descriptor in self._wakeup:
             os.close(descriptor)
-        take_output(output)
-        inherit_orphans()
-        die_with(self._lifeline)
-        np.random.seed()
-        contain(self._config)
-        self._confinement.apply()
-        endpoints = WorkerEndpoints(
-            link, control_socket, scoreboard, self._config.sessions_per_process
-        )
-        worker = Worker(endpoints, self._catalogue, self._config)
-        run_and_exit(partial(serve_session, worker))
+        endpoints = SessionDescriptors(self._lifeline, *descriptors)
+        become_session(self._config, endpoints, group, self._confinement, lambda: self._catalogue)
 
 
 def _ignore(_number: int, _frame: object) -> None:

@@ -75,6 +75,14 @@ class ProcessSettings:
         "Python interpreter of the environments, such as /opt/robots/bin/python of a virtual environment with "
         "their packages; empty for the server's own.",
     )
+    start: str = setting(
+        _PROCESSES,
+        "auto",
+        "How environments' processes start: fork, quickly and with shared memory, but without the threads that modules "
+        "start when imported; spawn, as new interpreters; auto forks unless there are such threads.",
+        checks.START,
+        per_group=PerGroup.INHERITED,
+    )
     variables: Sequence[str] = _own_process(
         (),
         "Environment variable of the environments' processes, NAME=VALUE; repeat for more.",

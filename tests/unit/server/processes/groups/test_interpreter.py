@@ -15,11 +15,11 @@ import pytest
 from envwire.server import __version__
 from envwire.server._processes.forkserver_start import ForkserverError
 from envwire.server._processes.groups.interpreter import Interpreter
-from envwire.server._worker import forkserver_main
+from envwire.server._worker import main
 from envwire.server.config import ServerConfig
 
 _WHERE = """
-import envwire.server._worker.forkserver_main as program
+import envwire.server._worker.main as program
 from envwire.server._version import VERSION
 print(program.__file__, VERSION)
 """
@@ -97,7 +97,7 @@ def test_another_interpreter_runs_this_code_though_another_copy_is_in_its_way(
         check=True,
     ).stdout
     assert variables["PYTHONPATH"] == str(tmp_path)
-    assert said.split() == [forkserver_main.__file__, __version__]
+    assert said.split() == [main.__file__, __version__]
 
 
 def test_variables_are_the_servers_and_the_groups_without_the_operators_secrets(

@@ -1,0 +1,67 @@
+"""Starts session processes as new interpreters, for environments whose modules start threads when imported.
+
+No code of this process runs between the fork and the new program, so locks that other threads hold do not matter.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+#: First argument of the program (`main.py`) for a session process.
+SESSION = "session"
+
+
+@dataclass(frozen=True)
+class NewInterpreters:
+    """How to start session processes: as the fork server itself was started, before modules could change that.
+
+    Attributes:
+        command: The interpreter and the program.
+        variables: The environment variables.
+        directory: The current directory.
+        settings: The server's settings, as text.
+    """
+
+    command: Sequence[str]
+    variables: dict[str, str]
+    directory: str
+    settings: str
+
+    @classmethod
+    def like_this(cls, settings: str) -> NewInterpreters:
+        """Describes this process.
+
+        Args:
+            settings: The server's settings, as text.
+        """
+        program = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv[1:])]
+        return cls((sys.executable, *program), dict(os.environ), os.getcwd(), settings)
+
+    def start(self, descriptors: Sequence[int], group: Path | None) -> int:
+        """Starts a session process and returns its pid; the caller reaps it.
+
+        Args:
+            descriptors: Those of `SessionDescriptors`, and of the folder of recordings, if the server records.
+            group: Its control group; None for none.
+
+        Raises:
+            OSError: The system is temporarily out of processes or memory.
+        """
+        # A pipe might be full before the new process reads it. Each has a file of its own: they could write to it.
+        with open(os.memfd_create("envwire-settings"), "w+", encoding="utf-8") as settings:
+            settings.write(self.settings)
+            settings.seek(0)
+            process = subprocess.Popen(  # noqa: S603 - our own program
+                [*self.command, SESSION, str(group or ""), *map(str, descriptors)],
+                stdin=settings,
+                pass_fds=descriptors,
+                env=self.variables,
+                cwd=self.directory,
+            )
+        process.returncode = 0  # else `subprocess` reaps it, and its exit status is lost
+        return process.pid

@@ -1,0 +1,76 @@
+"""Turns this process into a session process: its group, output, limits and confinement, then its sessions."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+
+from envwire.server._hosting.libraries import Catalogue
+from envwire.server._ipc.orphans import inherit_orphans
+from envwire.server._worker.confining.confinement import Confinement, contain
+from envwire.server._worker.confining.control_groups import enter
+from envwire.server._worker.process_setup import die_with, run_and_exit, take_output
+from envwire.server._worker.worker import Worker, WorkerEndpoints, serve_session
+from envwire.server.config import ServerConfig
+
+
+class SessionDescriptors(NamedTuple):
+    """The descriptors with which a session process starts.
+
+    Attributes:
+        lifeline: Pipe that closes when the front is gone.
+        link: The link's socket.
+        output: Pipe for standard output and error.
+        control_socket: Packet socket.
+        scoreboard: The scoreboard's memory file.
+    """
+
+    lifeline: int
+    link: int
+    output: int
+    control_socket: int
+    scoreboard: int
+
+
+def become_session(
+    config: ServerConfig,
+    descriptors: SessionDescriptors,
+    group: Path | None,
+    confinement: Confinement,
+    load: Callable[[], Catalogue],
+) -> NoReturn:
+    """Becomes a session process, which exits when its sessions are over.
+
+    Args:
+        config: The server's settings.
+        descriptors: Its connections.
+        group: The process's control group; None for none.
+        confinement: Confines it; prepared.
+        load: Returns the environments that sessions can make. In a new interpreter it imports them.
+    """
+    enter(group)
+    os.setpgid(0, 0)
+    for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+    take_output(descriptors.output)
+    inherit_orphans()
+    die_with(descriptors.lifeline)
+    np.random.seed()
+    confinement.apply()  # before imports, whose threads would otherwise not be confined
+    run_and_exit(partial(_serve, config, descriptors, load))
+
+
+def _serve(
+    config: ServerConfig, descriptors: SessionDescriptors, load: Callable[[], Catalogue]
+) -> None:
+    catalogue = load()
+    contain(config)  # its limits come on top of what imports took
+    _, link, _, control_socket, scoreboard = descriptors
+    endpoints = WorkerEndpoints(link, control_socket, scoreboard, config.sessions_per_process)
+    serve_session(Worker(endpoints, catalogue, config))
