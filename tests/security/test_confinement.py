@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,17 @@ from envwire.server._worker.confining.confinement import Confinement
 confinement = Confinement(ServerConfig(("*",), tokens=sys.argv[1]))
 confinement.prepare()
 confinement.apply()
+"""
+#: Writes a file: its name and contents are the arguments.
+LEAVE = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_text(sys.argv[2])"
+#: Tries to read a secret, and writes down what came of it.
+SPYING = """
+import pathlib
+try:
+    found = pathlib.Path({secret!r}).read_text()
+except OSError:
+    found = "refused"
+pathlib.Path({read!r}).write_text(found)
 """
 landlocked = pytest.mark.skipif(not landlock_version(), reason="a kernel without Landlock")
 
@@ -89,6 +101,31 @@ def test_an_environment_cannot_read_key_and_tokens(
     open_to_it = [str(directory / "server.pem"), "/etc/hosts", __file__]
     secret = [str(directory / "server-key.pem"), str(directory / "tokens")]
     assert ask(spies[0], "opened", [*secret, *open_to_it]) == open_to_it
+
+
+@landlocked
+def test_code_that_an_environment_leaves_on_the_disk_reads_no_secrets_in_a_new_interpreter(
+    directory: Path, tmp_path: Path
+) -> None:
+    """Python runs `sitecustomize` before any code of this package."""
+    tokens = write_tokens(directory / "others", {"alice": [Scope.PLAY]})
+    credentials = Credentials(token=tokens["alice"])
+    left, read = tmp_path / "sitecustomize.py", tmp_path / "read"
+    code = SPYING.format(secret=str(directory / "others"), read=str(read))
+    with Server(
+        [SPY],
+        imports=["tests.security.hostile_envs"],
+        sys_path=(ROOT,),
+        tokens=directory / "others",
+        start="spawn",
+        variables=[f"PYTHONPATH={tmp_path}"],
+    ) as server:
+        with closing(RemoteEnv(server.target, SPY, credentials=credentials)) as env:
+            env.reset()
+            ask(env, "output_of", [sys.executable, "-c", LEAVE, str(left), code])
+        with closing(RemoteEnv(server.target, SPY, credentials=credentials)) as env:
+            env.reset()
+    assert read.read_text() == "refused"
 
 
 @pytest.mark.skipif(landlock_version() < WITH_TRUNCATE, reason="a kernel that lets files be cut")

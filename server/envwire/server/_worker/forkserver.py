@@ -21,6 +21,7 @@ import signal
 import socket
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -31,7 +32,7 @@ from envwire.server._recording.folder import pinned
 from envwire.server._worker.confining.confinement import Confinement
 from envwire.server._worker.confining.control_groups import ControlGroups
 from envwire.server._worker.interpreters import NewInterpreters
-from envwire.server._worker.session_start import SessionDescriptors, become_session
+from envwire.server._worker.session_start import SessionDescriptors, become_session, confine
 from envwire.server._worker.threads import count_threads
 from envwire.server.config import ServerConfig
 
@@ -166,19 +167,21 @@ class Forkserver:
 
     def _start(self, group: Path | None, descriptors: Sequence[int]) -> int:
         """Starts a process and returns its pid; 0 in a process that was forked."""
+        self._confinement.prepare()
         start = self._config.start
         if start == "fork" or (start == "auto" and count_threads() == 1):
-            self._confinement.prepare()
             return os.fork()
-        return self._interpreters.start([self._lifeline, *descriptors, *self._folder], group)
+        passed = [self._lifeline, *descriptors, *self._folder]
+        return self._interpreters.start(passed, partial(confine, group, self._confinement))
 
     def _become_session(self, group: Path | None, descriptors: Sequence[int]) -> NoReturn:
         signal.set_wakeup_fd(-1)
         self._control.close()
         for descriptor in self._wakeup:
             os.close(descriptor)
+        confine(group, self._confinement)
         endpoints = SessionDescriptors(self._lifeline, *descriptors)
-        become_session(self._config, endpoints, group, self._confinement, lambda: self._catalogue)
+        become_session(self._config, endpoints, lambda: self._catalogue)
 
 
 def _ignore(_number: int, _frame: object) -> None:

@@ -1,6 +1,6 @@
 """Starts session processes as new interpreters, for environments whose modules start threads when imported.
 
-No code of this process runs between the fork and the new program, so locks that other threads hold do not matter.
+Between the fork and the new program a process only confines itself, which takes no lock that other threads could hold.
 """
 
 from __future__ import annotations
@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 #: First argument of the program (`main.py`) for a session process.
 SESSION = "session"
@@ -42,26 +41,30 @@ class NewInterpreters:
         program = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv[1:])]
         return cls((sys.executable, *program), dict(os.environ), os.getcwd(), settings)
 
-    def start(self, descriptors: Sequence[int], group: Path | None) -> int:
+    def start(self, descriptors: Sequence[int], confine: Callable[[], None]) -> int:
         """Starts a session process and returns its pid; the caller reaps it.
 
         Args:
             descriptors: Those of `SessionDescriptors`, and of the folder of recordings, if the server records.
-            group: Its control group; None for none.
+            confine: Confines the new process before its program starts.
 
         Raises:
-            OSError: The system is temporarily out of processes or memory.
+            OSError: The system is temporarily out of processes or memory, or the process could not be confined.
         """
         # A pipe might be full before the new process reads it. Each has a file of its own: they could write to it.
         with open(os.memfd_create("envwire-settings"), "w+", encoding="utf-8") as settings:
             settings.write(self.settings)
             settings.seek(0)
-            process = subprocess.Popen(  # noqa: S603 - our own program
-                [*self.command, SESSION, str(group or ""), *map(str, descriptors)],
-                stdin=settings,
-                pass_fds=descriptors,
-                env=self.variables,
-                cwd=self.directory,
-            )
+            try:
+                process = subprocess.Popen(  # noqa: S603 - our own program
+                    [*self.command, SESSION, *map(str, descriptors)],
+                    stdin=settings,
+                    pass_fds=descriptors,
+                    env=self.variables,
+                    cwd=self.directory,
+                    preexec_fn=confine,  # noqa: PLW1509 - takes no locks
+                )
+            except subprocess.SubprocessError as error:
+                raise OSError(f"a new interpreter was not confined: {error}") from error
         process.returncode = 0  # else `subprocess` reaps it, and its exit status is lost
         return process.pid

@@ -1,7 +1,6 @@
 """The program of the environments' processes: the fork server, or a session process that is a new interpreter.
 
-Its first argument says which; the others are descriptors, and a session's control group. The settings come on standard
-input.
+The word "session" comes first for the latter; other arguments are descriptors. The settings come on standard input.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import os
 import socket
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import BinaryIO
 
 from envwire.server._auth.attribute_access import AttributeAccess
@@ -20,7 +18,6 @@ from envwire.server._hosting.imports import BrokenModuleError
 from envwire.server._hosting.libraries import Catalogue, list_environments, load_catalogue, preload
 from envwire.server._hosting.sources import operator_files, pin_sources
 from envwire.server._recording.folder import pinned
-from envwire.server._worker.confining.confinement import Confinement
 from envwire.server._worker.confining.control_groups import ControlGroups
 from envwire.server._worker.forkserver import Forkserver
 from envwire.server._worker.interpreters import SESSION, NewInterpreters
@@ -87,7 +84,7 @@ def _serve_forks(control: int, lifeline: int, *folder: int) -> int:
     return 0
 
 
-def _serve_session(group: str, *descriptors: int) -> int:
+def _serve_session(*descriptors: int) -> int:
     config = _settings()
     endpoints = SessionDescriptors(*descriptors[: len(SessionDescriptors._fields)])
     folder = descriptors[len(endpoints) :]
@@ -96,15 +93,10 @@ def _serve_session(group: str, *descriptors: int) -> int:
     def load() -> Catalogue:
         catalogue = _load(config, ThreadWatch())
         pin_sources()
-        lasting_threads(
-            0.0
-        )  # ends those of OpenBLAS, which would keep the process from being forked for a copy
+        lasting_threads(0.0)  # ends those of OpenBLAS, or the process could not fork itself
         return catalogue
 
-    confinement = Confinement(config)
-    confinement.prepare()
-    where = Path(group) if group else None
-    become_session(pinned(config, folder), endpoints, where, confinement, load)
+    become_session(pinned(config, folder), endpoints, load)
 
 
 def _keep(descriptors: Sequence[int]) -> None:
@@ -116,7 +108,7 @@ def _keep(descriptors: Sequence[int]) -> None:
 def main() -> int:
     """Runs the program."""
     if sys.argv[1] == SESSION:
-        return _serve_session(sys.argv[2], *map(int, sys.argv[3:]))
+        return _serve_session(*map(int, sys.argv[2:]))
     return _serve_forks(*map(int, sys.argv[1:]))
 
 

@@ -1,4 +1,8 @@
-"""Turns this process into a session process: its group, output, limits and confinement, then its sessions."""
+"""Turns a process into a session process: its group and confinement, its output and limits, then its sessions.
+
+A new interpreter is confined before it starts. Otherwise code that an earlier session left on the disk could run
+unconfined in it, and so could threads of NumPy, which calls of the environment reach.
+"""
 
 from __future__ import annotations
 
@@ -38,31 +42,34 @@ class SessionDescriptors(NamedTuple):
     scoreboard: int
 
 
+def confine(group: Path | None, confinement: Confinement) -> None:
+    """Confines this process, which has one thread, and programs that it becomes.
+
+    Args:
+        group: Its control group; None for none.
+        confinement: Prepared by the fork server.
+    """
+    enter(group)
+    os.setpgid(0, 0)
+    confinement.apply()
+
+
 def become_session(
-    config: ServerConfig,
-    descriptors: SessionDescriptors,
-    group: Path | None,
-    confinement: Confinement,
-    load: Callable[[], Catalogue],
+    config: ServerConfig, descriptors: SessionDescriptors, load: Callable[[], Catalogue]
 ) -> NoReturn:
-    """Becomes a session process, which exits when its sessions are over.
+    """Becomes a session process, which exits when its sessions are over. The process is confined already.
 
     Args:
         config: The server's settings.
         descriptors: Its connections.
-        group: The process's control group; None for none.
-        confinement: Confines it; prepared.
         load: Returns the environments that sessions can make. In a new interpreter it imports them.
     """
-    enter(group)
-    os.setpgid(0, 0)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
         signal.signal(number, signal.SIG_DFL)
     take_output(descriptors.output)
     inherit_orphans()
     die_with(descriptors.lifeline)
     np.random.seed()
-    confinement.apply()  # before imports, whose threads would otherwise not be confined
     run_and_exit(partial(_serve, config, descriptors, load))
 
 

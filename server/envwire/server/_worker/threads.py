@@ -40,9 +40,7 @@ def lasting_threads(seconds: float = _END_SECONDS) -> int:
 
 def _fork_for_nothing() -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore"
-        )  # Python 3.12 and JAX warn of the threads that are counted here
+        warnings.simplefilter("ignore")  # Python 3.12 and JAX warn of the threads counted here
         pid = os.fork()
     if pid == 0:
         os._exit(0)

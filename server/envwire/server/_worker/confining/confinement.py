@@ -78,7 +78,7 @@ class Confinement:
         self._ruleset = make_ruleset(allowed)
 
     def apply(self) -> None:
-        """Confines this thread, those that it starts from now on, and all descendants of the process."""
+        """Confines this process, which has one thread, the programs that it becomes, and all its descendants."""
         _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         give_up_privileges()
         if self._ruleset is not None:
