@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import math
 import warnings
+from decimal import Decimal
 from typing import Any
 
 import gymnasium
@@ -79,6 +80,50 @@ class Talkative(gymnasium.Env[Any, Any]):
         return self.steps, 0.0, self.steps >= 2, False, info
 
 
+class Tensor:
+    """An array of another library: NumPy reads it, and its truth and value are those of its only element."""
+
+    def __init__(self, value: Any) -> None:
+        self._array = np.asarray(value)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self._array
+
+    def __bool__(self) -> bool:
+        return bool(self._array)
+
+    def __float__(self) -> float:
+        return float(self._array)
+
+
+class Tensors(gymnasium.Env[Any, Any]):
+    """Returns arrays of another library, as environments in torch or JAX do; its episodes take five steps."""
+
+    def __init__(self, *, shape: tuple[int, ...] = (), reward: str = "tensor") -> None:
+        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (3,), np.float32)
+        self.action_space = gymnasium.spaces.Box(-1, 1, (2,), np.float32)
+        self._shape, self._reward = tuple(shape), reward
+
+    def _tensor(self, value: Any) -> Tensor:
+        return Tensor(np.full(self._shape, value))
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed)
+        self.steps = 0
+        return Tensor(np.zeros(3, np.float32)), {"tensor": Tensor(np.arange(2))}
+
+    def step(self, action: Any) -> Any:
+        self.steps += 1
+        rewards = {
+            "tensor": self._tensor(float(np.asarray(action).sum())),
+            "decimal": Decimal("0.5"),
+            "opaque": object(),
+        }
+        ended = self._tensor(self.steps == 5)
+        observation = Tensor(np.full(3, self.steps, np.float32))
+        return observation, rewards[self._reward], ended, self._tensor(False), {}
+
+
 class Columns(gymnasium.Env[Any, Any]):
     """Returns infos shaped as those of a vector environment that has no masks, as ALE's do."""
 
@@ -138,7 +183,7 @@ class Internals(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self.env.step(action)
 
 
-for kind in (Reused, Talkative, Columns, Keywords, Particular):
+for kind in (Reused, Talkative, Tensors, Columns, Keywords, Particular):
     gymnasium.register(
         id=f"pitfalls/{kind.__name__}-v0", entry_point=kind, disable_env_checker=True
     )

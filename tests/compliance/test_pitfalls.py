@@ -16,7 +16,7 @@ from envwire.client.gymnasium import RemoteEnv
 from envwire.codec import Opaque
 from envwire.server import Server
 from envwire.testing.comparing import identical
-from tests.compliance.pitfall_envs import Columns, Particular
+from tests.compliance.pitfall_envs import Columns, Particular, Tensor
 from tests.secured import Guard
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -120,6 +120,33 @@ def test_p08_what_has_no_wire_form_breaks_no_step(make: Make) -> None:
     assert "RED" in info["enum"].text
     assert identical(info["plain"], (1, np.int64(2)))
     assert env.step(0)[0] == 2
+
+
+@pytest.mark.parametrize("shape", [(), (1,)])
+@pytest.mark.parametrize("reward", ["tensor", "decimal"])
+def test_p08_arrays_of_other_libraries_are_what_they_stand_for(
+    make: Make, shape: tuple[int, ...], reward: str
+) -> None:
+    kwargs: dict[str, Any] = {"shape": shape, "reward": reward}
+    env, local = (
+        make("pitfalls/Tensors-v0", **kwargs),
+        gymnasium.make("pitfalls/Tensors-v0", **kwargs),
+    )
+    first, local_first = env.reset(seed=1), local.reset(seed=1)
+    assert identical(first, (np.asarray(local_first[0]), {"tensor": np.arange(2)}))
+    action = Tensor(np.array([0.25, 0.5], np.float32))
+    for number in range(1, 6):
+        taken, expected = env.step(action), local.step(action)
+        assert identical(taken[0], np.asarray(expected[0]))
+        assert np.asarray(taken[1]).item() == np.asarray(expected[1]).item()
+        assert list(map(bool, taken[2:4])) == list(map(bool, expected[2:4])) == [number == 5, False]
+
+
+def test_p08_a_reward_without_a_value_is_an_error_that_names_it(make: Make) -> None:
+    env = make("pitfalls/Tensors-v0", reward="opaque")
+    env.reset(seed=1)
+    with pytest.raises(InvalidRequestError, match=r"reward is a builtins\.object"):
+        env.step(np.zeros(2, np.float32))
 
 
 def test_p08_nothing_of_a_client_is_unpickled(make: Make) -> None:

@@ -8,9 +8,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from google.protobuf.message import DecodeError, Message
 
-from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.errors.codec_error import CodecError, located
 from envwire.codec.family import Family
 from envwire.codec.values.encoding import decode_mapping, decode_value, encode_mapping, encode_value
+from envwire.codec.values.foreign import native
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Area, Attachments
 
@@ -33,10 +34,12 @@ class StepCodec:
 
     Args:
         family: Classes to build values of.
+        vector: Whether the steps return batches.
     """
 
-    def __init__(self, family: Family) -> None:
+    def __init__(self, family: Family, *, vector: bool = False) -> None:
         self._family = family
+        self._vector = vector
 
     def encode_request(self, sequence: int, action: Any) -> bytes:
         """Returns the InteractRequest of a plain step, without a header.
@@ -69,10 +72,10 @@ class StepCodec:
             attachments: Empty; receives large arrays, which are the environment's own, not copies.
 
         Raises:
-            CodecError: The observation, or a key of the info, has no wire form.
+            CodecError: The observation, the reward, a flag, or a key of the info has no wire form.
         """
         response = environment_pb2.InteractResponse()
-        write_step(result, response.step, attachments)
+        write_step(result, response.step, attachments, vector=self._vector)
         return response.SerializeToString()
 
     def decode_response(self, raw: bytes, area: Area | None = None) -> StepResult | None:
@@ -103,24 +106,34 @@ def write_step(
     result: StepResult,
     message: environment_pb2.StepResponse,
     attachments: Attachments | None = None,
+    *,
+    vector: bool = False,
 ) -> None:
     """Writes the result of a step; reward and flags keep the types that the environment returned.
 
     Large arrays of the observation are attached. Those of the info stay in the message, because slots of shared memory
     have the size of observations.
 
+    Args:
+        result: What the environment returned.
+        message: Filled in place.
+        attachments: Empty; receives large arrays.
+        vector: Whether reward and flags are those of a vector environment's members.
+
     Raises:
-        CodecError: The observation, or a key of the info, has no wire form.
+        CodecError: The observation, the reward, a flag, or a key of the info has no wire form.
     """
     observation, reward, terminated, truncated, info = result
     encode_value(observation, message.observation, "observation", attachments=attachments)
-    message.reward = number(reward)
+    reward = located("reward", native, reward)
+    message.reward = plain_reward(reward, vector=vector)
     if type(reward) is not float:
-        encode_value(reward, message.typed_reward, "reward", opaque=True)
+        encode_value(reward, message.typed_reward, "reward")
     for name, flag in (("terminated", terminated), ("truncated", truncated)):
-        setattr(message, name, truth(flag))
+        flag = located(name, native, flag)  # noqa: PLW2901 - its wire form
+        setattr(message, name, plain_flag(flag, vector=vector))
         if type(flag) is not bool:
-            encode_value(flag, getattr(message, f"typed_{name}"), name, opaque=True)
+            encode_value(flag, getattr(message, f"typed_{name}"), name)
     message.info.SetInParent()
     encode_mapping(info, message.info, "info", opaque=True)
 
@@ -145,16 +158,16 @@ def read_step(
     return observation, reward, terminated, truncated, info
 
 
-def number(reward: Any) -> float:
-    """Returns the value of a reward's plain field; NaN for anything but a single number."""
-    if getattr(reward, "ndim", 0) or isinstance(reward, np.complexfloating):
+def plain_reward(reward: Any, *, vector: bool = False) -> float:
+    """Returns the value of a reward's plain field: that of a number, or of an array of one; NaN for anything else."""
+    if isinstance(reward, np.complexfloating) or (vector and getattr(reward, "ndim", 0) > 0):
         return math.nan
-    try:
-        return float(reward)
+    try:  # arrays of several elements have no `item`
+        return float(reward.item() if isinstance(reward, np.ndarray) else reward)
     except (TypeError, ValueError, OverflowError):
         return math.nan
 
 
-def truth(flag: Any) -> bool:
-    """Returns the value of a flag's plain field; False for an array of flags."""
-    return bool(flag) if getattr(flag, "ndim", 0) == 0 else False
+def plain_flag(flag: Any, *, vector: bool = False) -> bool:
+    """Returns the value of a flag's plain field; False for those of a vector environment, which are an array."""
+    return False if vector and getattr(flag, "ndim", 0) > 0 else bool(flag)

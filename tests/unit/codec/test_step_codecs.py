@@ -75,7 +75,7 @@ def batches(draw: st.DrawFn) -> StepResult:
 
 def codec(name: str, *, vector: bool = False) -> StepCodec:
     if name == "messages":
-        return StepCodec(FAMILY)
+        return StepCodec(FAMILY, vector=vector)
     return FixedPartsStepCodec(FAMILY, vector=vector)
 
 
@@ -109,7 +109,7 @@ def test_answers_arrive_as_they_were(
 
 def arrived(result: StepResult) -> StepResult:
     """Returns an answer as protobuf's messages bring it."""
-    messages = StepCodec(FAMILY)
+    messages = StepCodec(FAMILY, vector=True)  # flags may be arrays
     read = messages.decode_response(messages.encode_response(result))
     assert read is not None
     return read

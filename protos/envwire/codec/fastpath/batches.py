@@ -134,7 +134,7 @@ class BatchResponseWriter(StepResponseWriter):
     """Writes the answers to the steps of one session with a vector environment."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(vector=True)
         self._whole: MessageLayout | None = None
 
     def write(self, result: StepResult, attachments: Attachments | None = None) -> bytes | None:

@@ -29,7 +29,7 @@ class FixedPartsStepCodec(StepCodec):
     """
 
     def __init__(self, family: Family, *, vector: bool = False) -> None:
-        super().__init__(family)
+        super().__init__(family, vector=vector)
         reader = StepRequestReader()
         # Bound once: looking the methods up at each step takes as long as some of their work.
         self._write_request = StepRequestWriter().write
@@ -79,7 +79,7 @@ def step_codec(family: Family, *, vector: bool = False) -> StepCodec:
         vector: Whether the steps return batches.
     """
     if os.environ.get(FASTPATH) == "0":
-        return StepCodec(family)
+        return StepCodec(family, vector=vector)
     return FixedPartsStepCodec(family, vector=vector)
 
 

@@ -10,14 +10,16 @@ from __future__ import annotations
 import struct
 from typing import Any, Final, TypeAlias, cast
 
+import numpy as np
 from google.protobuf.message import DecodeError
 
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.family import Family
 from envwire.codec.fastpath.array_layouts import UNKNOWN, ArrayLayout
 from envwire.codec.fastpath.values import TreeReader, TreeWriter, ValueReader, ValueWriter
-from envwire.codec.steps import StepResult, number, truth
+from envwire.codec.steps import StepResult, plain_flag, plain_reward
 from envwire.codec.values.encoding import decode_mapping, decode_value, encode_mapping
+from envwire.codec.values.tensors import SCALAR_TYPES
 from envwire.v1 import environment_pb2, values_pb2
 from envwire.wire.frames import Area, Attachments
 from envwire.wire.varints import content_start, read_varint, tag, varint
@@ -63,11 +65,19 @@ _TAILS_READ: Final = {
 }
 _Outcome: TypeAlias = tuple[Any, Any, Any]
 
+#: Types of rewards and flags that are written as they are.
+_USUAL: Final = frozenset((bool, int, float, np.ndarray, *SCALAR_TYPES))
+
 
 class StepResponseWriter:
-    """Writes the answers to the steps of one session."""
+    """Writes the answers to the steps of one session.
 
-    def __init__(self) -> None:
+    Args:
+        vector: Whether reward and flags are those of a vector environment's members.
+    """
+
+    def __init__(self, *, vector: bool = False) -> None:
+        self._vector = vector
         self._observation = ValueWriter()
         self._typed = tuple(ValueWriter() for _ in TYPED)
         self._info = TreeWriter(_INFO)
@@ -116,14 +126,21 @@ class StepResponseWriter:
             flags = FLAGS[terminated, truncated]
             if type(reward) is float:
                 return REWARD + DOUBLE.pack(reward) + flags
+            if type(reward) not in _USUAL:
+                return None
+        elif not _USUAL.issuperset(map(type, result[1:4])):
+            return None
         else:
-            flags = FLAGS[truth(terminated), truth(truncated)]
+            vector = self._vector
+            flags = FLAGS[
+                plain_flag(terminated, vector=vector), plain_flag(truncated, vector=vector)
+            ]
         return self._typed_outcome(result, flags)
 
     def _typed_outcome(self, result: StepResult, flags: bytes) -> bytes | None:
         """Returns the encoded reward and flags, at least one of which is not a plain number or boolean."""
         plain = (float, bool, bool)
-        parts = [REWARD, DOUBLE.pack(number(result[1])), flags]
+        parts = [REWARD, DOUBLE.pack(plain_reward(result[1], vector=self._vector)), flags]
         for mark, writer, value, kind in zip(TYPED, self._typed, result[1:4], plain, strict=True):
             if type(value) is not kind:
                 written = writer.write(value)

@@ -14,6 +14,7 @@ import numpy as np
 
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.family import Family, belongs_to_a_family
+from envwire.codec.values.foreign import adopted, is_foreign
 from envwire.codec.values.opaque import encode_opaque, type_name
 from envwire.codec.values.tensors import FillAllowance
 from envwire.v1 import values_pb2
@@ -135,8 +136,10 @@ def _deeper(room: int, messages: int) -> int:
 
 
 def _encode_adopted(value: object, message: values_pb2.Value, encoding: Encoding) -> None:
-    """Writes a value whose type has no encoder, as a value of the nearest base class that has one."""
-    encoder = _nearest(type(value), encoding.encoders)
+    """Writes a value whose type has no encoder, as a value of the nearest base class, or of the type it stands for."""
+    if (encoder := _nearest(type(value), encoding.encoders)) is None:
+        value = adopted(value)
+        encoder = encoding.encoders[type(value)]
     try:
         encoder(value, message, encoding)
     except CodecError:
@@ -147,12 +150,19 @@ def _encode_adopted(value: object, message: values_pb2.Value, encoding: Encoding
         ) from error
 
 
-def _nearest(kind: type[Any], encoders: Mapping[type | str, Encoder]) -> Encoder:
+def _nearest(kind: type[Any], encoders: Mapping[type | str, Encoder]) -> Encoder | None:
+    """Returns the encoder for a class, None for one of foreign arrays or numbers.
+
+    Raises:
+        CodecError: The class has no wire form.
+    """
     if belongs_to_a_family(kind) and kind.__name__ in encoders:
         return encoders[kind.__name__]
     for base in () if _means_more_than_its_bases(kind) else kind.__mro__:
         if base in encoders:
             return encoders[base]
+    if is_foreign(kind):
+        return None
     raise CodecError(f"a {type_name(kind)}", _WIRE_TYPES, "Convert it before it is sent.")
 
 

@@ -22,6 +22,20 @@ class Opaque:
     type_name: str
     text: str
 
+    def __bool__(self) -> bool:
+        """Raises TypeError, since the truth of the object is not known here."""
+        raise TypeError(self._unknown("neither true nor false"))
+
+    def __float__(self) -> float:
+        """Raises TypeError, since the value of the object is not known here."""
+        raise TypeError(self._unknown("no number"))
+
+    def _unknown(self, what: str) -> str:
+        return (
+            f"a {self.type_name} stayed on the server, and its stand-in is {what} here; convert it in the environment "
+            "or in a wrapper on the server"
+        )
+
 
 def encode_opaque(value: object, message: values_pb2.Opaque) -> None:
     """Writes the name and the repr of any object; never raises."""

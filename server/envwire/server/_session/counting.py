@@ -13,7 +13,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from envwire.codec.steps import truth
 from envwire.envs.type_guards import is_mapping
 from envwire.server._hosting.vector.vector_hosts import is_vector
 
@@ -62,7 +61,7 @@ class SingleEpisodes:
         try:
             self._total = float(sum(self.rewards, self._total)) + _number(result[1])
             self._length += len(self.rewards) + 1
-            self._running = not (truth(result[2]) or truth(result[3]))
+            self._running = not (bool(result[2]) or bool(result[3]))
         except Exception:  # rewards and flags may be anything
             self._running = False
             return ()

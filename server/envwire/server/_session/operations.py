@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from envwire.codec import CodecError, FaultError, Reason, fault_from_exception
-from envwire.codec.steps import truth, write_step
+from envwire.codec.steps import write_step
 from envwire.server._hosting.np_random import mirror
+from envwire.server._hosting.vector.vector_hosts import is_vector
 from envwire.server._session.attributes import call_method, get_attribute, set_attribute
 from envwire.server._session.hosted_env import Answer, HostedEnv, reason_of
 from envwire.server._session.states import Event
@@ -54,7 +55,7 @@ def encode_step(
     event = step_event(hosted, result)
     check_info(result[4])
     try:
-        write_step(result, response, attachments)
+        write_step(result, response, attachments, vector=is_vector(hosted.env))
     except CodecError as error:
         raise FaultError(Reason.UNSUPPORTED, str(error)) from error
     if mirrored:
@@ -64,20 +65,22 @@ def encode_step(
 
 
 def step_event(hosted: HostedEnv, result: tuple[Any, Any, Any, Any, Any]) -> Event:
-    """Returns the session's event for a step. Arrays of flags never end it: vector environments reset their members.
+    """Returns the session's event for a step. Vector environments reset their members, so no step of theirs ends it.
 
     Args:
         hosted: The environment.
         result: What its step returned.
 
     Raises:
-        FaultError: ENVIRONMENT_RAISED: a flag is neither true nor false.
+        FaultError: ENVIRONMENT_RAISED: a flag is neither true nor false, as an array of several.
     """
+    if is_vector(hosted.env):
+        return Event.STEP
     return Event.STEP_ENDED if hosted.call(_has_ended, result) else Event.STEP
 
 
 def _has_ended(result: tuple[Any, Any, Any, Any, Any]) -> bool:
-    return truth(result[2]) or truth(result[3])
+    return bool(result[2]) or bool(result[3])
 
 
 def step_fault(hosted: HostedEnv, action: Any, error: Exception) -> FaultError:

@@ -37,7 +37,7 @@ def _area(attachments: Attachments) -> Any:
 @pytest.mark.parametrize("attach", [False, True])
 @pytest.mark.parametrize("num_envs", [1, 2, 64, 1024])
 def test_the_same_bytes_and_the_same_values(num_envs: int, attach: bool) -> None:
-    writer, usual = BatchResponseWriter(), StepResponseWriter()
+    writer, usual = BatchResponseWriter(), StepResponseWriter(vector=True)
     reader = BatchResponseReader(envwire_family())
     for _ in range(4):
         result = _result(num_envs)

@@ -90,7 +90,7 @@ def test_requests_are_protobufs_bytes(sequence: int, action: Any) -> None:
 @PROFILE
 @given(st.lists(RESULTS, min_size=1, max_size=3))
 def test_responses_are_read_alike_by_protobuf_and_by_the_reader(results: list[Result]) -> None:
-    writer, reader = StepResponseWriter(), StepResponseReader(envwire_family())
+    writer, reader = StepResponseWriter(vector=True), StepResponseReader(envwire_family())
     for result in results:
         written = writer.write(result)
         for raw in filter(None, (written, response(result))):

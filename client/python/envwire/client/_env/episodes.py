@@ -14,7 +14,7 @@ from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._session.attributes import GetRandom
 from envwire.client._session.operations import Operation, Reset, Step, StepMany
 from envwire.client.errors import InvalidRequestError, RemoteEnvError, RemoteError
-from envwire.codec.steps import StepResult, truth
+from envwire.codec.steps import StepResult
 from envwire.v1 import spaces_pb2
 
 _T = TypeVar("_T")
@@ -121,8 +121,8 @@ async def _take(
 
 
 def _ended(taken: Sequence[StepResult]) -> bool:
-    """Returns whether the last step ended the episode; vector environments, whose flags are arrays, never end."""
-    return bool(taken) and any(map(truth, taken[-1][2:4]))
+    """Returns whether the last step ended the episode."""
+    return bool(taken) and any(map(bool, taken[-1][2:4]))
 
 
 async def call(handle: Handle, random: MirroredRandom, operation: Operation[_T]) -> _T:
