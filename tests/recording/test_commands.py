@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner, Result
 
-from envwire.client import RemoteEnv
+from envwire.client import RemoteEnv, RemoteVectorEnv
 from envwire.codec import encode_value
 from envwire.server import Server
 from envwire.server._recording.files import SUFFIX
@@ -134,6 +134,18 @@ def test_a_film_of_what_was_not_rendered_is_of_the_same_states(
     film.close()
     assert "frames" in envwire("export", path, "--gif", tmp_path / "film").output
     assert (tmp_path / "film").read_bytes() == (tmp_path / "film.gif").read_bytes()
+
+
+def test_the_render_mode_of_a_film_is_no_difference(tmp_path: Path) -> None:
+    with Server(["CartPole-v1"], record=tmp_path, **SETTINGS) as server:
+        envs = RemoteVectorEnv(server.target, "CartPole-v1", 2)
+        assert envs.call("render_mode") == (None, None)  # stable-baselines3 asks this first
+        envs.reset(seed=1)
+        envs.step(envs.action_space.sample())
+        envs.close()
+    (path,) = tmp_path.glob(f"*{SUFFIX}")
+    told = envwire("export", path, "--gif", tmp_path / "film.gif")
+    assert (told.exit_code, "2 frames" in told.output) == (0, True), told.output
 
 
 def test_a_film_shows_the_frames_that_were_recorded(tmp_path: Path) -> None:
