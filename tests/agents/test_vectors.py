@@ -64,7 +64,7 @@ def test_attributes_methods_options_and_frames(vector_server: Server) -> None:  
         COUNT,
         sessions=3,
         render_mode="rgb_array",
-        wrappers=[("TimeLimit", {"max_episode_steps": 5})],
+        wrappers=[("TimeLimit", {"max_episode_steps": 5}), "OrderEnforcing"],
     )
     env.set_options([{"low": 0.01 * own, "high": 0.01 * own} for own in range(COUNT)])
     assert np.allclose(env.reset(), np.arange(COUNT)[:, None] * np.full(4, 0.01))
@@ -74,6 +74,7 @@ def test_attributes_methods_options_and_frames(vector_server: Server) -> None:  
     env.set_attr("gravity", 9.8)
     assert env.env_method("has_wrapper_attr", "gravity", indices=[2, 0]) == [True, True]
     assert env.env_is_wrapped(gymnasium.wrappers.TimeLimit) == [True] * COUNT
+    assert env.env_is_wrapped(gymnasium.wrappers.OrderEnforcing, indices=0) == [True]
     assert env.env_is_wrapped(gymnasium.wrappers.ClipReward, indices=0) == [False]
     assert env.render().shape == (800, 1200, 3)
     for _ in range(4):

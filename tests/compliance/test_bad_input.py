@@ -189,6 +189,12 @@ def test_wrappers_that_nobody_listed(server: Server) -> None:
             RemoteEnv(server.target, "CartPole-v1", wrappers=[(name, {})])
 
 
+@pytest.mark.usefixtures("transport")
+def test_a_misspelt_wrapper_gets_the_nearest_name(server: Server) -> None:
+    with pytest.raises(NotAllowedError, match="'TimeLimt'; did you mean TimeLimit"):
+        RemoteEnv(server.target, "CartPole-v1", wrappers=["TimeLimt"])
+
+
 def test_wrappers_that_are_one_text(server: Server) -> None:
     with pytest.raises(InvalidRequestError, match=r"pass a list, \['TimeLimit'\]"):
         RemoteEnv(server.target, "CartPole-v1", wrappers="TimeLimit")

@@ -5,13 +5,14 @@ A `VecEnv` resets an environment in the step that ends its episode.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 
+from envwire.client._session.requests import WrapperLike, listed, name_and_kwargs
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._vector.batching.infos import Infos, rows
 from envwire.client.errors import InvalidRequestError
@@ -40,7 +41,7 @@ class RemoteVecEnv(VecEnv):
         target: HOST:PORT of the server, or a list of these.
         env_id: Id of the environments.
         num_envs: How many.
-        wrappers: Wrappers to apply to each on the server, innermost first: (name, keyword arguments).
+        wrappers: Wrappers to apply to each on the server, innermost first: names, or (name, keyword arguments).
         kwargs: Further arguments of `envwire.client.RemoteVectorEnv`, except the autoreset and vectorization modes.
 
     Raises:
@@ -55,7 +56,7 @@ class RemoteVecEnv(VecEnv):
         env_id: str,
         num_envs: int = 1,
         *,
-        wrappers: Sequence[tuple[str, dict[str, Any]]] = (),
+        wrappers: Iterable[WrapperLike] = (),
         **kwargs: Any,
     ) -> None:
         for refused in ("autoreset_mode", "vectorization_mode"):
@@ -63,7 +64,8 @@ class RemoteVecEnv(VecEnv):
                 raise InvalidRequestError(
                     f"{refused} is determined by stable-baselines3; leave it out, or use RemoteVectorEnv"
                 )
-        self._wrappers = [name for name, _ in wrappers]
+        wrappers = listed(wrappers)
+        self._wrappers = [name_and_kwargs(each)[0] for each in wrappers]
         self._envs = _RemoteRows(
             target, env_id, num_envs, wrappers=wrappers, autoreset_mode="SAME_STEP", **kwargs
         )

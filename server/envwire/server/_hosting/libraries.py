@@ -19,6 +19,7 @@ from envwire.server._hosting.library import PETTINGZOO_PREFIX, Library
 from envwire.server._hosting.unmatched import unmatched
 from envwire.server._ipc.unknown_environment import unknown_environment
 from envwire.server._version import VERSION
+from envwire.server._words import did_you_mean
 from envwire.v1 import environment_pb2
 
 #: Ids of the conformance suite's environments, registered only if the operator names them.
@@ -91,10 +92,13 @@ class Catalogue:
             return self.wrappers[name]
         if name.isidentifier() and (found := library.wrapper(name)) is not None:
             return found
+        otherwise = (
+            f"name one of {library.name}'s wrappers, or a 'module:Class' that the operator listed "
+            "with --allow-wrapper"
+        )
+        hint = did_you_mean(name, [*library.wrapper_names(), *self.wrappers], otherwise)
         raise FaultError(
-            Reason.WRAPPER_NOT_ALLOWED,
-            f"{library.name} has no wrapper {name!r}; name one of {library.name}'s wrappers, or a 'module:Class' "
-            "that the operator listed with --allow-wrapper",
+            Reason.WRAPPER_NOT_ALLOWED, f"{library.name} has no wrapper {name!r}; {hint}"
         )
 
 

@@ -64,6 +64,10 @@ class Library:
         """Returns the library's own wrapper class of that name, or None."""
         return wrapper_of(self.module.wrappers, name, self.family.Wrapper)
 
+    def wrapper_names(self) -> list[str]:
+        """Returns the names of the library's own wrappers, for advice."""
+        return [name for name in dir(self.module.wrappers) if name[0].isupper()]
+
     def hosted(self, env: Any) -> Any:
         """Returns `env`, with its wrappers, in the form that a session drives."""
         return env

@@ -15,6 +15,7 @@ from envwire.codec import Family, FaultError, Reason, gymnasium_family
 from envwire.server._hosting.library import PETTINGZOO_PREFIX, Library, wrapper_of
 from envwire.server._hosting.multi_agent import HOSTS
 
+_WRAPPERS = "pettingzoo.utils.wrappers"
 _ADVICE = "install it with: pip install 'pettingzoo>=1.27'"
 
 
@@ -73,8 +74,12 @@ class PettingZoo(Library):
 
     def wrapper(self, name: str) -> type | None:
         """Returns PettingZoo's wrapper of that name for environments of this kind, or None."""
-        wrappers = importlib.import_module("pettingzoo.utils.wrappers")
+        wrappers = importlib.import_module(_WRAPPERS)
         return wrapper_of(wrappers, name, getattr(wrappers, HOSTS[self.kind].wrapper_base))
+
+    def wrapper_names(self) -> list[str]:
+        """Returns the names of PettingZoo's wrappers for environments of this kind, for advice."""
+        return [name for name in dir(importlib.import_module(_WRAPPERS)) if self.wrapper(name)]
 
     def hosted(self, env: Any) -> Any:
         """Returns `env` in the form that a session drives.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 
 from envwire.server._hosting.library import Library
-from envwire.server._words import enumerated
+from envwire.server._words import did_you_mean
 
 #: What to install and import for ids with each prefix.
 PACKAGES = {
@@ -26,11 +25,10 @@ def unmatched(pattern: str, libraries: Sequence[Library]) -> LookupError:
     """Returns the error for a pattern, with similar ids and the packages that may be missing."""
     known = sorted({env_id for library in libraries for env_id in library.specs()})
     names = [library.name for library in libraries]
-    near = difflib.get_close_matches(pattern, known, n=3)
     if not (advice := _package(pattern, known)):
         gymnasium = "" if "gymnasium" in names else _GYMNASIUM
         otherwise = f"register it in a module, and name that module with --import{gymnasium}"
-        advice = f"did you mean {enumerated(near, 'or')}?" if near else otherwise
+        advice = did_you_mean(pattern, known, otherwise)
     return LookupError(f"no environment matches {pattern!r} in {', '.join(names)}; {advice}")
 
 

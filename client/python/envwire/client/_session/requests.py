@@ -45,7 +45,7 @@ def make_request(
     try:
         encode_mapping(kwargs, request.kwargs, "kwargs")
         for wrapper in listed(wrappers):
-            name, wrapper_kwargs = _wrapper(wrapper)
+            name, wrapper_kwargs = name_and_kwargs(wrapper)
             encode_mapping(wrapper_kwargs, request.wrappers.add(name=name).kwargs, name)
     except CodecError as error:
         raise InvalidRequestError(str(error)) from error
@@ -74,7 +74,7 @@ def merged(env_kwargs: Mapping[str, Any] | None, kwargs: Mapping[str, Any]) -> d
     return {**(env_kwargs or {}), **kwargs}
 
 
-def _wrapper(wrapper: WrapperLike) -> tuple[str, Mapping[str, Any]]:
+def name_and_kwargs(wrapper: WrapperLike) -> tuple[str, Mapping[str, Any]]:
     """Returns the name of a wrapper and its keyword arguments.
 
     Raises:
