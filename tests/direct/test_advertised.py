@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from envwire.client import RemoteEnv
+from envwire.client import Credentials, RemoteEnv
 from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.connect_wait import ConnectWait
+from envwire.client._transports.grpc.grpc_connection import Connection, followed
 from envwire.client._transports.transport import call
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb
@@ -70,3 +74,17 @@ def test_an_advertised_address_where_nobody_is_is_passed_over(transport: str) ->
 def test_an_advertised_address_of_another_server_is_passed_over(transport: str) -> None:
     with Server([ENV]) as other, Server([ENV], advertise=other.target) as server:
         drive(server.target, transport)
+
+
+def test_nothing_but_host_and_port_is_dialled(tmp_path: Path) -> None:
+    path = tmp_path / "socket"
+    with Server([ENV]) as server, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        listener.setblocking(False)
+        made = pb.MakeResponse(address=f"unix:{path}", incarnation="another")
+        here = Connection(server.target, ConnectWait(10.0, refused=False), Credentials())
+        assert followed(here, made) is here
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+        here.channel.close()

@@ -12,7 +12,8 @@ import pytest
 
 from envwire.client import Credentials, NotAllowedError, RemoteEnv, UnauthenticatedError
 from envwire.farm.v1 import farm_pb2
-from envwire.server._auth.scopes import Scope, ServerPatterns
+from envwire.server._auth.scopes import Scope
+from envwire.server._auth.server_patterns import ServerPatterns
 from envwire.server._auth.tokens import new_token
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import specs_pb2
@@ -24,15 +25,16 @@ from tests.secured import write_tokens
 def tokens(tmp_path: Path) -> dict[str, str]:
     scopes = {
         "agent": [Scope.PLAY],
-        "node": [Scope.JOIN],
         "another": [Scope.JOIN],
         "watcher": [Scope.OBSERVE],
     }
     made = write_tokens(tmp_path / "tokens", scopes)
-    patterns = ServerPatterns(servers=("gpu-*",), addresses=("10.0.0.1:*", "[::1]:*"))
-    made["bound"], line = new_token("bound", [Scope.JOIN], patterns)
-    with (tmp_path / "tokens").open("a") as file:
-        file.write(line + "\n")
+    patterns = ServerPatterns(servers=("gpu-*",), addresses=("10.0.0.1:*", "10.0.1.*:*", "[::1]:*"))
+    here = ServerPatterns(addresses=("127.0.0.1:*",))
+    for name, bound in (("bound", patterns), ("node", here)):
+        made[name], line = new_token(name, [Scope.JOIN], bound)
+        with (tmp_path / "tokens").open("a") as file:
+            file.write(line + "\n")
     for name, token in made.items():
         (tmp_path / name).write_text(token + "\n")
     return made
@@ -119,6 +121,8 @@ def test_the_scope_is_what_is_missing(gateway: Gateway, tokens: dict[str, str]) 
         {"address": "10.0.0.9:1"},
         {"server_id": "cpu-1", "address": "10.0.0.1:1"},
         {"server_id": "GPU-1", "address": "10.0.0.1:1"},
+        {"server_id": "gpu-1.evil", "address": "10.0.0.1:1"},
+        {"server_id": "gpu-1", "address": "10.0.1.evil.example:1"},
     ],
 )
 def test_a_token_that_is_bound_registers_its_servers_only(

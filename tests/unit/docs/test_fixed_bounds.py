@@ -6,6 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from envwire.farm.gateway.hellos import (
+    MAX_CHARACTERS,
+    MAX_ENVIRONMENTS,
+    MAX_KEPT_BYTES,
+    MAX_LISTED,
+    MAX_MESSAGE_BYTES,
+    MAX_SERVERS,
+)
 from envwire.server._auth.reloading import SETTLE_SECONDS
 from envwire.server._front.grpc.health import MAX_WATCHING
 from envwire.server._front.makes.request_size import MAX_KWARGS, MAX_NAME_CHARACTERS, MAX_WRAPPERS
@@ -29,6 +37,9 @@ _ROWS = dict(
         ("keyword arguments", f"{MAX_KWARGS}"),
         ("requests that wait", f"{MAX_PENDING}"),
         ("strangers that watch", f"{MAX_WATCHING}"),
+        ("bytes of a message of a server", f"{MAX_MESSAGE_BYTES}, {MAX_KEPT_BYTES}"),
+        ("servers of a farm", f"{MAX_SERVERS}, {MAX_ENVIRONMENTS}, {MAX_LISTED}"),
+        ("characters of a text that a server", f"{MAX_CHARACTERS}"),
         ("states that one", f"{MAX_STATES}, in {MAX_BYTES} bytes"),
         ("seconds until a token", f"{SETTLE_SECONDS:g}"),
         ("seconds until what", f"{GRACE_SECONDS:g}"),

@@ -12,8 +12,9 @@ from envwire.codec.durations import to_duration, to_seconds
 from envwire.farm.gateway.allocation.allocating import Allocator
 from envwire.farm.gateway.allocation.relayed_slots import RelayedSlots
 from envwire.farm.gateway.allocation.tickets import TicketSigner
+from envwire.farm.gateway.hellos import PROTOS
 from envwire.farm.gateway.makes.make_queue import MakeQueue
-from envwire.farm.gateway.registering import PROTOS, Registering
+from envwire.farm.gateway.registering import Registering
 from envwire.farm.gateway.registry.placement import Requirements
 from envwire.farm.gateway.registry.quotas import Quotas
 from envwire.farm.gateway.registry.registry import HELD_SECONDS, Registry

@@ -8,12 +8,12 @@ from typing import Any
 
 import grpc
 import grpc.aio
-from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError
 from envwire.codec.durations import to_duration
 from envwire.farm.gateway.allocation.tickets import TicketSigner
 from envwire.farm.gateway.config import GatewayConfig
+from envwire.farm.gateway.hellos import PROTOS, address_of, check_room, parse_hello, parse_report
 from envwire.farm.gateway.orders.outbox import Outbox
 from envwire.farm.gateway.orders.registrations import Registration, Registrations
 from envwire.farm.gateway.registry.registry import Registry
@@ -26,8 +26,6 @@ from envwire.server._auth.client import Client
 from envwire.server._front.grpc.edge import Context, peer_identity, turn_away
 from envwire.server._front.malformed import malformed
 
-#: The folder of the proto file that describes the messages.
-PROTOS = "envwire/farm/v1"
 #: Longest time between two reports of a server, in seconds.
 HEARTBEAT_SECONDS = 1.0
 #: Longest wait for a server's hello, in seconds; a server sends it as soon as it is connected.
@@ -63,6 +61,8 @@ class Registering:
         self._access = access
         #: Without tokens the operator trusts the network, and every server may join.
         self._open = config.insecure and not config.tokens and not config.tls_client_ca
+        #: Each server's certificate is verified when the gateway connects.
+        self._verifies = bool(config.server_ca)
         self._registry = registry
         self._registrations = registrations
         self._tunnels = Tunnels()
@@ -86,6 +86,8 @@ class Registering:
                 # The requests also end when the connection breaks, but only a server that says goodbye can be answered.
                 await context.write(answer)
             self._registry.leave(member, self._clock())
+        except FaultError as fault:
+            await turn_away(context, fault)
         finally:
             self._registry.disconnect(member, self._clock())
 
@@ -128,10 +130,12 @@ class Registering:
         """
         peer = peer_identity(context, self._access)
         client = self._identify(peer)
-        hello = await _read_hello(context)
-        address = _address(hello, peer)
+        hello = parse_hello(await _read_hello(context))
+        address = address_of(hello, peer)
         client.check_server(hello.server_id, address)
-        return self._registry.register(hello, address, self._clock(), client.name)
+        check_room(hello, self._registry.members)
+        proven = self._verifies or bool(client.servers.addresses)
+        return self._registry.register(hello, address, self._clock(), client.name, proven=proven)
 
     async def _carry(self, member: Member, context: Context) -> None:
         """Carries orders and reports until the reports end."""
@@ -149,6 +153,9 @@ class Registering:
         """Records a server's reports until they end.
 
         A server that was found dead, or answers no orders, must register again.
+
+        Raises:
+            FaultError: A report is too large, or malformed.
         """
         while True:
             message: Any = await context.read()
@@ -157,7 +164,7 @@ class Registering:
             now = self._clock()
             if member.dead:
                 await context.abort(grpc.StatusCode.ABORTED, "silent for too long; register again")
-            report = pb.RegisterRequest.FromString(message)
+            report = parse_report(message)
             if registration.take_answer(report):
                 continue
             self._registry.report(member, report.load, now)
@@ -174,27 +181,14 @@ async def _send_orders(outbox: Outbox, context: Context) -> None:
         outbox.sent()
 
 
-async def _read_hello(context: Context) -> pb.ServerHello:
+async def _read_hello(context: Context) -> bytes:
     """Reads the first message of a registration.
 
     Raises:
-        FaultError: MALFORMED_REQUEST: the message is not a hello, or does not arrive in time.
+        FaultError: MALFORMED_REQUEST: it does not arrive in time.
     """
     try:
         message: Any = await asyncio.wait_for(context.read(), _HELLO_SECONDS)
-        hello = pb.RegisterRequest.FromString(b"" if message is grpc.aio.EOF else message).hello
-    except (asyncio.TimeoutError, DecodeError) as error:
-        raise malformed(f"no hello: {error}", PROTOS) from None
-    if not (hello.server_id and hello.address and hello.info.incarnation):
-        raise malformed("a hello needs server_id, address and info.incarnation", PROTOS)
-    if not hello.info.max_sessions:
-        raise malformed("a server without slots; info.max_sessions must be 1 or more", PROTOS)
-    return hello
-
-
-def _address(hello: pb.ServerHello, peer: PeerIdentity) -> str:
-    """Returns a server's address; ":PORT" means the host that it registers from."""
-    if not hello.address.startswith(":"):
-        return hello.address
-    host = peer.address or "localhost"
-    return (f"[{host}]" if ":" in host else host) + hello.address
+    except asyncio.TimeoutError:
+        raise malformed(f"no hello within {_HELLO_SECONDS:g} s", PROTOS) from None
+    return b"" if message is grpc.aio.EOF else message

@@ -30,7 +30,8 @@ from dataclasses import InitVar, dataclass, field, fields
 from pathlib import Path
 
 from envwire.server._auth.reloading import Reloaded
-from envwire.server._auth.scopes import ANY_SERVER, Scope, ServerPatterns
+from envwire.server._auth.scopes import Scope
+from envwire.server._auth.server_patterns import ANY_SERVER, ServerPatterns
 from envwire.server._settings.checks import FilePath
 
 _PREFIX = "envwire_"  # a prefix that secret scanners recognise
@@ -119,7 +120,11 @@ def _read_line(words: list[str], number: int) -> Token:
                 f"line {number}: between scopes and digest come only servers=PATTERN,..., addresses=PATTERN,... and "
                 "quota=N"
             )
-    return Token(words[0], scopes, words[-1], ServerPatterns(**patterns), quota)
+    try:
+        servers = ServerPatterns(**patterns)
+    except ValueError as error:
+        raise ValueError(f"line {number}: {error}") from None
+    return Token(words[0], scopes, words[-1], servers, quota)
 
 
 def _read_quota(digits: str, former: int | None, number: int) -> int:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Union, cast
 
 from envwire.server._logs.setup import FORMATS
 from envwire.server._settings.warm_items import are_items
+from envwire.wire.addresses import parse_address
 
 #: Path of a file. A Union because it is also a key of `KINDS` at run time.
 FilePath = Union[str, os.PathLike[str]]  # noqa: UP007
@@ -109,7 +110,7 @@ def _is_address(name: str) -> bool:
 
 
 def _is_address_or_empty(name: str) -> bool:
-    return not name or _is_address(name)
+    return not name or parse_address(name) is not None
 
 
 def _are_addresses(value: Sequence[str]) -> bool:

@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from envwire.server._auth.scopes import Scope, ServerPatterns
+from envwire.server._auth.scopes import Scope
+from envwire.server._auth.server_patterns import ServerPatterns
 from envwire.server._auth.tokens import new_token
 from envwire.server.cli._failures import USAGE, stop
 from envwire.server.cli._parameters import checked
@@ -124,9 +125,12 @@ def token(
 
     Example: envwire token alice
 
-    For the servers of a farm: envwire token node --scope join --server 'gpu-*' --address '10.0.1.*:50051'
+    For the servers of a farm: envwire token node --scope join --server 'gpu-*:50051' --address '10.0.1.*:50051'
     """
-    servers = ServerPatterns(tuple(server or ()), tuple(address or ()))
+    try:
+        servers = ServerPatterns(tuple(server or ()), tuple(address or ()))
+    except ValueError as error:
+        stop("token", str(error), USAGE)
     try:
         made, line = new_token(name, scope or [Scope.PLAY], servers, quota)
     except ValueError:

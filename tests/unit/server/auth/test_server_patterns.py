@@ -6,7 +6,8 @@ import pytest
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.client import Client
-from envwire.server._auth.scopes import Scope, ServerPatterns
+from envwire.server._auth.scopes import Scope
+from envwire.server._auth.server_patterns import ServerPatterns
 from envwire.server._auth.tokens import new_token, read_tokens
 
 BOUND = ServerPatterns(servers=("gpu-*", "main:50051"), addresses=("10.0.0.*:50051", "[fd00::1]:*"))
@@ -32,6 +33,55 @@ def test_what_is_no_pattern_is_refused(words: str) -> None:
     name, scopes, digest = new_token("node", [Scope.JOIN])[1].split()
     with pytest.raises(ValueError, match="between scopes and digest"):
         read_tokens(f"{name} {scopes} {words} {digest}")
+
+
+@pytest.mark.parametrize(
+    "pattern", ["10.0.1.*", "10.*:50051", "10.0.*.*.*:1", ":1", "a:", "*:http", "*.*:1"]
+)
+def test_patterns_of_addresses_are_checked_when_they_are_read(pattern: str) -> None:
+    with pytest.raises(ValueError, match=r"HOST:PORT.*four numbers"):
+        ServerPatterns(addresses=(pattern,))
+    name, scopes, digest = new_token("node", [Scope.JOIN])[1].split()
+    with pytest.raises(ValueError, match=r"line 1.*HOST:PORT"):
+        read_tokens(f"{name} {scopes} addresses={pattern} {digest}")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "address", "covered"),
+    [
+        ("10.0.1.*:50051", "10.0.1.7:50051", True),
+        ("10.0.*.*:*", "10.0.1.7:9", True),
+        ("10.0.1.*:50051", "10.0.1.evil.example:50051", False),
+        ("10.0.1.*:50051", "10.0.1.evil:50051", False),
+        ("10.0.1.*:50051", "10.0.1.7.evil.example:50051", False),
+        ("10.0.1.*:50051", "10.0.1.7:50052", False),
+        ("10.0.1.*:50051", "10.0.1.7:50051\n", False),
+        ("*.*.*.*:50051", "10.0.1.7:50051", True),
+        ("*.*.*.*:50051", "a.b.evil.example:50051", False),
+        ("[fd00::*]:1", "[fd00::7]:1", True),
+        ("[fd00::*]:1", "[fd00::7:8]:1", False),
+        ("[FD00:0::7]:1", "[fd00::7]:1", True),
+        ("*.cluster.example:1", "gpu.cluster.example:1", True),
+        ("gpu-*.cluster.example:1", "gpu-7.cluster.example:1", True),
+        ("*.cluster.example:1", "a.gpu.cluster.example:1", False),
+        ("gpu-*:1", "gpu-7.evil.example:1", False),
+        ("*:1", "gpu:1", True),
+        ("*:1", "evil.example:1", False),
+        ("*:1", "10.0.1.7:1", False),
+    ],
+)
+def test_a_star_stands_for_a_part_of_one_label(pattern: str, address: str, covered: bool) -> None:
+    refusal = ServerPatterns(addresses=(pattern,)).refusal("gpu", address)
+    assert (not refusal) is covered
+
+
+@pytest.mark.parametrize(
+    ("server_id", "covered"),
+    [("gpu-7:1", True), ("gpu-7.evil:1", False), ("gpu-7:2:1", False)],
+)
+def test_a_star_in_an_id_as_well(server_id: str, covered: bool) -> None:
+    refusal = ServerPatterns(servers=("gpu-*:1",)).refusal(server_id, "gpu:1")
+    assert (not refusal) is covered
 
 
 @pytest.mark.parametrize("pattern", ["a b", "a,b", ""])

@@ -60,7 +60,15 @@ class Registry:
         """The current servers, in no particular order."""
         return self._members.values()
 
-    def register(self, hello: pb.ServerHello, address: str, now: float, owner: str = "") -> Member:
+    def register(
+        self,
+        hello: pb.ServerHello,
+        address: str,
+        now: float,
+        owner: str = "",
+        *,
+        proven: bool = False,
+    ) -> Member:
         """Registers a server. It replaces an earlier incarnation, or an earlier registration of the same one.
 
         Args:
@@ -68,6 +76,7 @@ class Registry:
             address: HOST:PORT at which it is reachable.
             now: The time.
             owner: Name of the client that registers it.
+            proven: Whether the address is known to be its own.
 
         Raises:
             TakenError: Its id or its incarnation belongs to another server.
@@ -75,7 +84,7 @@ class Registry:
         self.advance(now)
         relayed = self._relays or hello.tunnelled
         before = self._members.get(hello.server_id)
-        member = Member(hello, address, now, owner, relayed=relayed)
+        member = Member(hello, address, now, owner, relayed=relayed, proven=proven)
         if hello.keeps_slots:  # until the first report, which replaces it
             member.clients = {}
         run = member.incarnation
@@ -158,7 +167,9 @@ class Registry:
         member.dead = True
         self._pools.remove(member)
         self._by_run.pop(member.incarnation, None)
-        self._over[member.incarnation] = member
+        remains = self._over[member.incarnation] = member.remains()
+        if self._members.get(member.hello.server_id) is member:
+            self._members[member.hello.server_id] = remains
         while len(self._over) > _REMEMBERED:
             self._over.popitem(last=False)
         self.on_dead(member)

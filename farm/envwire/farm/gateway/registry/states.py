@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from envwire.farm.v1 import farm_pb2 as pb
+from envwire.v1 import environment_pb2
 
 State = pb.ServerStatus.State
 Liveness = pb.LocateResponse.Liveness
@@ -33,6 +34,8 @@ class Member:
         owner: Name of the client that registered it.
         target: The gRPC target that the gateway dials: the address, or the local end of its tunnel.
         relayed: Whether clients reach it only through the gateway.
+        proven: Whether its address is known to be its own, by its certificate or by the token that it joined with.
+            Other servers may name the address of anybody, so they get no tokens of clients.
         active: Number of sessions that it reported, and of those made through the gateway since.
         pending: Number of Makes that it has not answered yet.
         counted: Number of pending Makes that its last report includes, because they were sent before it arrived.
@@ -49,6 +52,7 @@ class Member:
         ids: Ids that it offers, of any library.
         served: The same as pairs (library, id).
         kind: Equal for servers that offer the same to a Make.
+        size: Size of its registration, in bytes.
     """
 
     hello: pb.ServerHello
@@ -57,6 +61,7 @@ class Member:
     owner: str = ""
     target: str = ""
     relayed: bool = False
+    proven: bool = False
     active: int = 0
     pending: int = 0
     counted: int = 0
@@ -73,6 +78,7 @@ class Member:
     ids: frozenset[str] = field(init=False)
     served: frozenset[tuple[str, str]] = field(init=False)
     kind: tuple[object, ...] = field(init=False)
+    size: int = field(init=False)
 
     def __post_init__(self) -> None:
         """Derives the lookup tables from the registration."""
@@ -84,6 +90,7 @@ class Member:
         self.target = self.target or self.address
         self.capacity = self.hello.info.max_sessions
         self.incarnation = self.hello.info.incarnation
+        self.size = self.hello.ByteSize()
 
     @property
     def client_address(self) -> str:
@@ -100,6 +107,19 @@ class Member:
         """Whether it accepts Makes, unless it is silent."""
         usable = self.connected and self.confirmed and not (self.dead or self.draining)
         return usable and self.load < self.capacity
+
+    def remains(self) -> Member:
+        """Returns what is remembered of a dead server, of which there may be thousands: not what it offered."""
+        info = self.hello.info
+        hello = pb.ServerHello(
+            server_id=self.hello.server_id,
+            fingerprint=self.hello.fingerprint,
+            tunnelled=self.hello.tunnelled,
+            info=environment_pb2.GetServerInfoResponse(
+                version=info.version, incarnation=info.incarnation, max_sessions=info.max_sessions
+            ),
+        )
+        return replace(self, hello=hello, clients=None)
 
     def answered(self, count: int) -> int:
         """Removes answered Makes from the pending ones; returns how many the last report did not include."""

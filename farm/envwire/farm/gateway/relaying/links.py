@@ -11,7 +11,7 @@ import grpc
 import grpc.aio
 from grpc_health.v1 import health_pb2
 
-from envwire.codec import Reason
+from envwire.codec import FaultError, Reason
 from envwire.codec.errors.statuses import reason_of
 from envwire.codec.notices import TRAILER
 from envwire.farm.gateway.config import GatewayConfig
@@ -28,6 +28,8 @@ _SERVICE = environment_pb2.DESCRIPTOR.services_by_name["EnvironmentService"].ful
 _HEALTH = "/grpc.health.v1.Health/Check"
 #: Keys of a server's trailing metadata that are forwarded to the client.
 _TRAILERS = frozenset({TRAILER, STATUS_KEY})
+#: Metadata that only servers get whose address is known to be their own.
+_SECRET = frozenset({"authorization"})
 
 
 class ServerGoneError(Exception):
@@ -75,10 +77,11 @@ class Link:
     Attributes:
         address: HOST:PORT of the server.
         target: The gRPC target to dial.
+        proven: Whether the server gets tokens of clients.
     """
 
     def __init__(self, member: Member, config: GatewayConfig) -> None:
-        self.address, self.target = member.address, member.target
+        self.address, self.target, self.proven = member.address, member.target, member.proven
         options: tuple[tuple[str, Any], ...] = (
             NO_PROXY,
             ("grpc.use_local_subchannel_pool", 1),
@@ -109,16 +112,17 @@ class Link:
         Raises:
             RefusedError: The server answered with an error.
             ServerGoneError: It did not answer.
+            FaultError: UNAUTHENTICATED: it asks for the token that it is not shown.
         """
         begin = self._methods.get(method)
         if begin is None:
             begin = self._methods[method] = self._channel.unary_unary(f"/{_SERVICE}/{method}")
-        call = begin(message, metadata=metadata, timeout=timeout)
+        call = begin(message, metadata=self._shown(metadata), timeout=timeout)
         self._calls.add(call)
         try:  # no task and wait around it: those took 40 us of 110
             response = await call
         except grpc.aio.AioRpcError as error:
-            raise _translated(error, self.address) from None
+            raise self._failure(error) from None
         except asyncio.CancelledError:
             if self._gone.done():
                 raise ServerGoneError(f"{self.address} is dead") from None
@@ -130,7 +134,7 @@ class Link:
     def open_stream(self, metadata: Metadata) -> Any:
         """Opens an Interact stream."""
         begin: Any = self._channel.stream_stream(f"/{_SERVICE}/Interact")
-        return begin(metadata=metadata)
+        return begin(metadata=self._shown(metadata))
 
     async def unless_gone(self, answer: Awaitable[T], cancel: Callable[[], Any]) -> T:
         """Waits for an answer until the server is declared dead.
@@ -142,6 +146,7 @@ class Link:
         Raises:
             RefusedError: The server answered with an error.
             ServerGoneError: It did not answer.
+            FaultError: UNAUTHENTICATED: it asks for the token that it is not shown.
         """
         waiting = asyncio.ensure_future(answer)
         either: set[asyncio.Future[Any]] = {waiting, self._gone}
@@ -158,11 +163,29 @@ class Link:
         try:
             return waiting.result()
         except grpc.aio.AioRpcError as error:
-            raise _translated(error, self.address) from None
+            raise self._failure(error) from None
         except asyncio.CancelledError:  # the channel was closed during the call
             raise ServerGoneError(f"{self.address} is dead") from None
         except asyncio.InvalidStateError:  # written to after its end, which nobody waited for
             raise ServerGoneError(f"the stream to {self.address} has ended") from None
+
+    def _shown(self, metadata: Metadata) -> Metadata:
+        if self.proven:
+            return metadata
+        return tuple(entry for entry in metadata if entry[0] not in _SECRET)
+
+    def _failure(self, error: grpc.aio.AioRpcError) -> Exception:
+        failure = _translated(error, self.address)
+        refused = isinstance(failure, RefusedError) and failure.reason is Reason.UNAUTHENTICATED
+        if self.proven or not refused:
+            return failure
+        return FaultError(
+            Reason.UNAUTHENTICATED,
+            f"the server at {self.address} asks for a token, and this gateway passes tokens on only to servers whose "
+            "certificates it verifies (--server-ca), or that joined with a token for their address (`envwire token "
+            "--scope join --address`). Use a client that makes with tickets and reaches the server, or ask the "
+            "operator",
+        )
 
     async def answers(self, timeout: float) -> bool:
         """Returns whether the server answers a health check, since even a stopped process accepts connections."""

@@ -40,9 +40,9 @@ class Routes:
         self._closing: set[asyncio.Task[None]] = set()
 
     def link(self, member: Member) -> Link:
-        """Returns the connection to a server, a new one if its address to dial has changed."""
+        """Returns the connection to a server, a new one if another registration changed what it rests on."""
         link = self._links.get(member.incarnation)
-        if link is None or link.target != member.target:
+        if link is None or (link.target, link.proven) != (member.target, member.proven):
             self.cut(member)
             link = self._links[member.incarnation] = self._open_link(member)
         return link

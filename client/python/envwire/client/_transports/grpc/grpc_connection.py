@@ -27,6 +27,7 @@ from envwire.client._transports.proxies import proxy_variable
 from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError, ServerUnavailableError
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.addresses import parse_address
 from envwire.wire.channel_options import NO_PROXY
 
 _log = logging.getLogger("envwire.client")
@@ -168,6 +169,9 @@ def followed(connection: Connection, made: pb.MakeResponse) -> Connection:
         made: The answer to the Make.
     """
     if made.address in {"", connection.target}:
+        return connection
+    if parse_address(made.address) is None:  # of a socket of this machine, or of another resolver
+        _log.info("the advertised address %r is not HOST:PORT", made.address)
         return connection
     try:
         there = Connection(made.address, _FOLLOW, connection.credentials)
