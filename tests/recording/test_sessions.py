@@ -285,7 +285,7 @@ def test_what_the_operator_named_is_left_out(tmp_path: Path) -> None:
     content = recording.path.read_bytes()
     assert b"hush-hush" not in content
     assert np.float64(12.625).tobytes() not in content
-    assert content.count(b"[redacted]") == 2
+    assert content.count(b"[redacted]") == 3  # the option, the gravity, and the description
     reset = next(recording.exchanges())
     options = {
         entry.name: entry.value.WhichOneof("kind") for entry in reset.request.reset.options.entries

@@ -163,7 +163,7 @@ def plain_reward(reward: Any, *, vector: bool = False) -> float:
     if isinstance(reward, np.complexfloating) or (vector and getattr(reward, "ndim", 0) > 0):
         return math.nan
     try:  # arrays of several elements have no `item`
-        return float(reward.item() if isinstance(reward, np.ndarray) else reward)
+        return float(reward.item() if type(reward) is np.ndarray else reward)
     except (TypeError, ValueError, OverflowError):
         return math.nan
 

@@ -32,11 +32,10 @@ _OWN: Final = (
 )
 
 
-def native(value: Any) -> Any:
+def native(value: object) -> Any:
     """Returns what a foreign value stands for (see `adopted`), and any other value as it is."""
-    if isinstance(value, _OWN) or not is_foreign(type(value)):
-        return value
-    return adopted(value)
+    kind = type(value)
+    return adopted(value) if is_foreign(kind) and not issubclass(kind, _OWN) else value
 
 
 def is_foreign(kind: type[Any]) -> bool:
@@ -45,29 +44,30 @@ def is_foreign(kind: type[Any]) -> bool:
     return not special and any(_has(kind, name) for name in _OFFERS)
 
 
-def adopted(value: Any) -> Any:
+def adopted(value: object) -> Any:
     """Returns the NumPy array, the int or the float that a foreign value stands for.
 
     Raises:
         CodecError: The value cannot be read, for example because it is in a GPU's memory.
     """
+    kind = type(value)
     failures: list[Exception] = []
     for name in _OFFERS:
-        if _has(type(value), name) and (name in _ARRAYS or not getattr(value, "ndim", 0)):
+        if _has(kind, name) and (name in _ARRAYS or not getattr(value, "ndim", 0)):
             try:
                 return _read(name, value)
             except Exception as error:
                 failures.append(error)
     raise CodecError(
-        f"a {type_name(type(value))} that cannot be read ({failures[0]})",
+        f"a {type_name(kind)} that cannot be read ({failures[0]})",
         "a plain value or a NumPy array",
         "Convert it first; for a tensor of torch use `.detach().cpu().numpy()`.",
     ) from failures[0]
 
 
-def _read(name: str, value: Any) -> Any:
+def _read(name: str, value: object) -> Any:
     taken = _OFFERS[name](value)
-    if isinstance(taken, np.ndarray) and taken.dtype.kind == "O":
+    if name in _ARRAYS and taken.dtype.kind == "O":
         raise TypeError("its elements are objects")
     return taken
 
