@@ -122,6 +122,7 @@ DEFECTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("patch", "finds"), DEFECTS.values(), ids=DEFECTS)
 def test_a_client_with_a_defect_is_found(patch: str, finds: str) -> None:
     program = (
