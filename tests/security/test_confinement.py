@@ -94,6 +94,12 @@ def ask(env: RemoteEnv, method: str, *args: Any) -> Any:
     return env.get_wrapper_attr(method)(*args)
 
 
+def processes_around(spies: tuple[RemoteEnv, RemoteEnv, Server]) -> list[int]:
+    """Returns the pids of the front, the fork server and the other session's process."""
+    spy, other, server = spies
+    return [server.pid, ask(spy, "pids")[1], ask(other, "pids")[0]]
+
+
 @landlocked
 def test_an_environment_cannot_read_key_and_tokens(
     spies: tuple[RemoteEnv, RemoteEnv, Server], directory: Path
@@ -210,9 +216,8 @@ def test_an_environment_does_not_control_the_kernel(
 def test_an_environment_sets_nothing_for_other_processes(
     spies: tuple[RemoteEnv, RemoteEnv, Server],
 ) -> None:
-    spy, other, server = spies
-    _, forkserver = ask(spy, "pids")
-    around = [server.pid, forkserver, ask(other, "pids")[0]]
+    spy = spies[0]
+    around = processes_around(spies)
     assert [ask(spy, "governed", pid) for pid in around] == [[], [], []]
     assert {"limits", "priority", "scheduler", "input and output"} <= set(ask(spy, "governed", 0))
 
@@ -289,9 +294,8 @@ def test_what_is_put_in_the_place_of_the_folder_gets_no_recordings(tmp_path: Pat
 def test_an_environment_cannot_read_the_memory_of_others(
     spies: tuple[RemoteEnv, RemoteEnv, Server],
 ) -> None:
-    spy, other, server = spies
-    own, forkserver = ask(spy, "pids")
-    around = [server.pid, forkserver, ask(other, "pids")[0]]
+    spy = spies[0]
+    own, around = ask(spy, "pids")[0], processes_around(spies)
     assert ask(spy, "opened", [f"/proc/{pid}/mem" for pid in (*around, own)]) == [
         f"/proc/{own}/mem"
     ]
@@ -304,18 +308,16 @@ def test_an_environment_cannot_seize_other_processes(
     spies: tuple[RemoteEnv, RemoteEnv, Server],
 ) -> None:
     """Neither their memory, nor their descriptors, nor as a debugger does."""
-    spy, other, server = spies
-    _, forkserver = ask(spy, "pids")
-    around = [server.pid, forkserver, ask(other, "pids")[0]]
+    spy = spies[0]
+    around = processes_around(spies)
     assert [ask(spy, "seized", pid) for pid in around] == [[], [], []]
     assert ask(spy, "seized", ask(spy, "child")) == ["descriptor", "memory", "trace"]
 
 
 @pytest.mark.skipif(landlock_version() < WITH_SCOPES, reason="a kernel that lets signals pass")
 def test_an_environment_cannot_signal_others(spies: tuple[RemoteEnv, RemoteEnv, Server]) -> None:
-    spy, other, server = spies
-    own, forkserver = ask(spy, "pids")
-    around = [server.pid, forkserver, ask(other, "pids")[0]]
+    spy = spies[0]
+    own, around = ask(spy, "pids")[0], processes_around(spies)
     assert ask(spy, "signalled", [*around, own]) == [own]
 
 
