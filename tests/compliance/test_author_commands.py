@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from envwire.server import Server
+from tests.commands import as_process, envwire
 
 _UNEVEN = """
 import os
@@ -33,17 +34,6 @@ gym.register(id="lab/Uneven-v0", entry_point="uneven:Uneven", disable_env_checke
 """
 
 
-def envwire(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "envwire.server", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={**os.environ, "COLUMNS": "200", **environment},
-    )
-
-
 @pytest.fixture(scope="module")
 def target() -> Iterator[str]:
     with Server(["CartPole-v1", "FrozenLake-v1"]) as server:
@@ -61,7 +51,7 @@ def test_a_sound_environment_passes_every_check(target: str) -> None:
 def test_what_depends_on_more_than_its_seed_fails(tmp_path: Path) -> None:
     file = tmp_path / "uneven.py"
     file.write_text(_UNEVEN)
-    done = envwire("check", "lab/Uneven-v0", "--import", str(file), PYTHONPATH=str(tmp_path))
+    done = as_process("check", "lab/Uneven-v0", "--import", str(file), PYTHONPATH=str(tmp_path))
     assert done.returncode == 1
     assert "seed and its actions alone" in done.stdout
     assert "skipped: no render mode" in done.stdout
@@ -129,7 +119,7 @@ def test_a_server_is_told_from_a_gateway(target: str) -> None:
 
 
 def test_a_file_that_a_server_cannot_open_is_named() -> None:
-    done = envwire("serve", "CartPole-v1", "--port", "0", "--tokens", "/no/such/file")
+    done = as_process("serve", "CartPole-v1", "--port", "0", "--tokens", "/no/such/file")
     assert done.returncode == 1
     says = (
         "cannot open /no/such/file: No such file or directory; correct the path or its permissions"

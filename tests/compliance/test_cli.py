@@ -1,4 +1,4 @@
-"""The command line, as users run it: real processes, real output."""
+"""The command line: what its commands print and how they end, and `envwire serve` as a process."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import json
 import signal
 import socket
 import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +18,16 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
 )
 
+from tests.commands import ENVWIRE, Done, as_process, envwire
 from tests.secured import OPEN, Guard
 
 ROOT = Path(__file__).parent.parent.parent
-ENVWIRE = [sys.executable, "-m", "envwire.server"]
 
 
-def envwire(
-    *arguments: str, check: bool = True, cwd: Path | None = None
-) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*ENVWIRE, *arguments], capture_output=True, text=True, timeout=60, check=check, cwd=cwd
-    )
+def succeeds(*arguments: str) -> Done:
+    done = envwire(*arguments)
+    assert done.returncode == 0, done.stderr
+    return done
 
 
 def options(settings: dict[str, Any]) -> list[str]:
@@ -80,7 +77,7 @@ def target(served: str, entered: Guard) -> str:
 
 
 def test_list_in_a_pipe_has_whole_ids(target: str) -> None:
-    shown = envwire("list", target)
+    shown = succeeds("list", target)
     rows = [line.split("\t") for line in shown.stdout.splitlines()]
     assert ["CartPole-v1", "gymnasium", "500", "475"] in rows
     assert "tests/Faulty-v0" in [row[0] for row in rows]
@@ -88,7 +85,7 @@ def test_list_in_a_pipe_has_whole_ids(target: str) -> None:
 
 
 def test_list_as_json(target: str) -> None:
-    shown = json.loads(envwire("list", target, "--json").stdout)
+    shown = json.loads(succeeds("list", target, "--json").stdout)
     assert shown["server"]["max_sessions"] == 64
     rows = [row for row in shown["environments"] if row["id"] == "CartPole-v1"]
     assert {row["library"] for row in rows} == {"envwire", "gymnasium"}
@@ -98,7 +95,7 @@ def test_list_as_json(target: str) -> None:
 
 def test_run(target: str) -> None:
     first, again = (
-        envwire("run", target, "CartPole-v1", "--episodes", "3").stdout for _ in range(2)
+        succeeds("run", target, "CartPole-v1", "--episodes", "3").stdout for _ in range(2)
     )
     assert "mean return" in first
     assert first == again, "the same seed gives the same returns"
@@ -106,7 +103,7 @@ def test_run(target: str) -> None:
 
 def test_bench_tells_where_the_time_goes(target: str) -> None:
     names = ("direct-unix", "direct-tcp", "stream", "unary")
-    shown = envwire("bench", target, "CartPole-v1", "--steps", "50").stdout
+    shown = succeeds("bench", target, "CartPole-v1", "--steps", "50").stdout
     rows = [line for line in shown.splitlines() if line.startswith("│")]
     assert [row.split()[1] for row in rows] == list(names)
     for row in rows:
@@ -120,7 +117,7 @@ def test_bench_tells_where_the_time_goes(target: str) -> None:
 
 
 def test_bench_names_a_transport_that_there_is_not(target: str) -> None:
-    failed = envwire("bench", target, "--transports", "stream,pigeons", check=False)
+    failed = envwire("bench", target, "--transports", "stream,pigeons")
     assert failed.returncode == 2
     assert "pigeons" in failed.stderr
 
@@ -129,7 +126,7 @@ def test_bench_names_a_transport_that_there_is_not(target: str) -> None:
 def test_bench_of_what_is_not_there_is_one_line(
     target: str, address: str | None, says: str
 ) -> None:
-    failed = envwire("bench", address or target, "NoSuch-v0", check=False)
+    failed = envwire("bench", address or target, "NoSuch-v0")
     assert failed.returncode == 1
     assert failed.stdout == ""
     (line,) = failed.stderr.splitlines()
@@ -141,13 +138,13 @@ def test_run_passes_arguments_and_wrappers_on(target: str) -> None:
         *("--kwarg", "sutton_barto_reward=true", "--library", "gymnasium"),
         *("--wrapper", 'TimeLimit={"max_episode_steps": 3}', "--episodes", "1"),
     ]
-    shown = envwire("run", target, "CartPole-v1", *options).stdout
+    shown = succeeds("run", target, "CartPole-v1", *options).stdout
     assert "│ 0.00   │ 3" in shown
 
 
 def test_run_shows_the_traceback_of_the_environment(target: str) -> None:
     agent = ["--policy", "tests.hosted_envs:always_one", "--episodes", "1"]
-    failed = envwire("run", target, "tests/Faulty-v0", *agent, check=False, cwd=ROOT)
+    failed = envwire("run", target, "tests/Faulty-v0", *agent)
     assert failed.returncode == 1
     assert "hosted_envs.py" in failed.stderr
     assert "the environment raised" in failed.stderr
@@ -156,14 +153,14 @@ def test_run_shows_the_traceback_of_the_environment(target: str) -> None:
 def test_run_does_not_call_a_file_error_the_environments(target: str, tmp_path: Path) -> None:
     film = str(tmp_path / "no" / "film.gif")
     options = ["--render", "gif", "--output", film, "--episodes", "1"]
-    failed = envwire("run", target, "CartPole-v1", *options, check=False)
+    failed = envwire("run", target, "CartPole-v1", *options)
     assert failed.returncode == 1
     assert film in failed.stderr
     assert "environment" not in failed.stderr
 
 
 def test_run_shows_text(target: str) -> None:
-    shown = envwire(
+    shown = succeeds(
         "run",
         target,
         "tests/Faulty-v0",
@@ -175,7 +172,6 @@ def test_run_shows_text(target: str) -> None:
         "1",
         "--policy",
         "tests.hosted_envs:always_zero",
-        cwd=ROOT,
     ).stdout
     assert "steps: 0" in shown
     assert "steps: 1" in shown
@@ -183,7 +179,7 @@ def test_run_shows_text(target: str) -> None:
 
 def test_run_films(target: str, tmp_path: Path) -> None:
     film = tmp_path / "film.gif"
-    envwire(
+    succeeds(
         "run", target, "CartPole-v1", "--render", "gif", "--output", str(film), "--episodes", "1"
     )
     assert film.read_bytes()[:6] == b"GIF89a"
@@ -203,14 +199,14 @@ def test_runs_that_fail_say_why_in_a_line(target: str, arguments: list[str], say
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["list", "127.0.0.1:1"], "nothing listens at 127.0.0.1:1"),
-        (["serve", "NoSuchEnv-v0", "--port", "0"], "NoSuchEnv-v0"),
         (["serve", "CartPol-v1", "--port", "0"], "did you mean CartPole-v1"),
-        (["serve", "MiniGrid-No-v0", "--port", "0"], "pip install minigrid"),
+        (["run", "in-process", "MiniGrid-No-v0"], "pip install minigrid"),
     ],
 )
-def test_failures_say_why_in_a_line(arguments: list[str], says: str) -> None:
-    assert_fails(arguments, says)
+def test_environments_that_are_not_there_are_told_in_a_line(
+    arguments: list[str], says: str
+) -> None:
+    assert_fails(arguments, says, by=as_process if arguments[0] == "serve" else envwire)
 
 
 @pytest.mark.parametrize(
@@ -232,23 +228,25 @@ def test_wrong_settings_say_what_is_wrong(arguments: list[str], says: str) -> No
 def test_a_port_in_use_is_one_line(arguments: list[str], option: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = envwire(*arguments, str(port), check=False)
+        done = as_process(*arguments, str(port))
     assert done.returncode == 1
     assert f"cannot bind 127.0.0.1:{port}: the port is in use" in done.stderr
     assert f"{option} N" in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
-def assert_fails(arguments: list[str], says: str, status: int = 1) -> None:
-    done = envwire(*arguments, check=False)
+def assert_fails(
+    arguments: list[str], says: str, status: int = 1, by: Callable[..., Done] = envwire
+) -> None:
+    done = by(*arguments)
     assert done.returncode == status
     assert says in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_health(target: str) -> None:
-    assert envwire("health", target).stdout.strip() == "SERVING"
-    silent = envwire("health", "127.0.0.1:1", check=False)
+    assert succeeds("health", target).stdout.strip() == "SERVING"
+    silent = envwire("health", "127.0.0.1:1")
     assert silent.returncode == 1
     assert "envwire doctor 127.0.0.1:1" in silent.stderr
 
@@ -268,6 +266,5 @@ def test_reflection_tells_the_contract(channel: grpc.Channel) -> None:
     assert "Interact" in service.methods_by_name
 
 
-@pytest.mark.parametrize("command", [[], ["serve"], ["list"], ["run"], ["health"]])
-def test_help_teaches(command: list[str]) -> None:
-    assert "Usage" in envwire(*command, "--help").stdout
+def test_help_teaches() -> None:
+    assert "Usage" in as_process("--help").stdout

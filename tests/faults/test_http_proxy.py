@@ -6,8 +6,6 @@ import asyncio
 import select
 import socket
 import socketserver
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -17,6 +15,7 @@ import pytest
 
 from envwire.client import Credentials, RemoteEnv, ServerUnavailableError, aio
 from envwire.server import Server
+from tests.commands import envwire
 from tests.conftest import SETTINGS
 from tests.farm.scene import SECONDS, Gateway
 from tests.faults.scene import eventually
@@ -76,13 +75,7 @@ def test_asyncio_needs_no_proxy(server: Server) -> None:
 )
 def test_commands_need_no_proxy(server: Server, command: tuple[str, ...]) -> None:
     name, *options = command
-    ran = subprocess.run(
-        [sys.executable, "-m", "envwire", name, server.target, *options],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
+    ran = envwire(name, server.target, *options)
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 

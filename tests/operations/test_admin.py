@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,10 @@ from envwire.server import Server
 from envwire.server._auth.scopes import Scope
 from envwire.server._auth.tokens import new_token
 from envwire.v1 import status_pb2
+from tests.commands import ENVWIRE, envwire
 from tests.faults.scene import eventually
 
 ENV = "CartPole-v1"
-ENVWIRE = (sys.executable, "-m", "envwire")
 
 
 @pytest.fixture(scope="module")
@@ -63,12 +62,6 @@ def refused(target: str, method: str, request: Any, token: str | None = None) ->
 
 def listed(target: str) -> list[pb.SessionSummary]:
     return list(ask(target, "ListSessions", pb.ListSessionsRequest()).sessions)
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*ENVWIRE, *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
 
 
 def test_a_session_is_listed_with_what_it_did(server: Server) -> None:
@@ -135,16 +128,16 @@ def test_errors_are_typed(server: Server, method: str, request_: Any, reason: st
 def test_commands(server: Server) -> None:
     env = RemoteEnv(server.target, ENV)
     env.reset(seed=1)
-    plain = run("sessions", server.target)
+    plain = envwire("sessions", server.target)
     (row,) = plain.stdout.splitlines()
     session_id = listed(server.target)[0].session_id
     assert row.split("\t")[:3] == [session_id, ENV, "token operator"]
     assert "1 session\n" in plain.stderr
-    shown = json.loads(run("sessions", server.target, "--json").stdout)
+    shown = json.loads(envwire("sessions", server.target, "--json").stdout)
     assert (shown["total"], shown["sessions"][0]["env_id"]) == (1, ENV)
-    assert run("sessions", server.target, "--end", session_id).returncode == 0
+    assert envwire("sessions", server.target, "--end", session_id).returncode == 0
     assert listed(server.target) == []
-    unknown = run("sessions", server.target, "--end", "none")
+    unknown = envwire("sessions", server.target, "--end", "none")
     assert unknown.returncode == 1
     assert "no session 'none' on this server" in unknown.stderr
     env.close()
@@ -178,12 +171,12 @@ def test_without_tokens_there_are_no_operators() -> None:
     with Server([ENV]) as server:
         env = RemoteEnv(server.target, ENV)
         env.reset(seed=1)
-        (row,) = run("sessions", server.target).stdout.splitlines()
+        (row,) = envwire("sessions", server.target).stdout.splitlines()
         for command in (
             ("sessions", server.target, "--end", row.split("\t")[0]),
             ("drain", server.target),
         ):
-            done = run(*command)
+            done = envwire(*command)
             assert done.returncode == 1
             assert "it with --tokens FILE" in done.stderr
         env.step(0)
@@ -199,7 +192,7 @@ def test_a_drained_server_waits_for_its_sessions_and_stops(tokens: str) -> None:
             target = process.stdout.readline().split()[1]
             env = RemoteEnv(target, ENV)
             env.reset(seed=1)
-            done = run("drain", target, "--timeout", "100")
+            done = envwire("drain", target, "--timeout", "100")
             assert done.stdout == "draining: 100.0 s for 1 session to end\n"
             again = ask(target, "DrainServer", pb.DrainServerRequest())
             assert (again.sessions, again.timeout.seconds) == (1, 100)

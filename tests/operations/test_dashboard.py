@@ -11,7 +11,6 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,27 +20,16 @@ import typer
 from envwire.client import RemoteEnv
 from envwire.server import Server
 from envwire.server.cli._serve import live_page
+from tests.commands import ENVWIRE, as_process, envwire
 from tests.secured import certificates
 
 ENV = "CartPole-v1"
-ENVWIRE = (sys.executable, "-m", "envwire")
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
     with Server([ENV]) as running:
         yield running
-
-
-@contextmanager
-def started(command: list[str]) -> Iterator[str]:
-    """Runs a command until the end of the block; yields its address."""
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            yield process.stdout.readline().split()[1]
-        finally:
-            process.terminate()
 
 
 def ask(address: str, path: str, key: str) -> Any:
@@ -83,28 +71,11 @@ def test_it_shows_a_server_to_who_has_its_key_and_ends_when_told(server: Server)
     ],
 )
 def test_what_it_does_not_bind(arguments: list[str], status: int, said: str) -> None:
-    command = [*ENVWIRE, "dashboard", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = envwire("dashboard", *arguments)
     assert done.returncode == status
     assert done.stderr.startswith("envwire dashboard: ")
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
-
-
-def test_sessions_that_were_made_through_a_farm_are_shown_in_full() -> None:
-    command = [*ENVWIRE, "farm", "up", "-n", "1", "--port", "0", ENV]
-    with ExitStack() as stack:
-        gateway = stack.enter_context(started(command))
-        address = stack.enter_context(started([*ENVWIRE, "dashboard", gateway, "--port", "0"]))
-        env = RemoteEnv(gateway, ENV)
-        address, key = address.split("/#key=")
-        rows: list[Any] = []
-        while not rows:
-            rows = ask(address, "/api/sessions", key)["rows"]
-        session = ask(address, f"/api/session?server={rows[0]['server']}&id={rows[0]['id']}", key)
-        assert "refused" not in session
-        assert session["events"][0]["text"] == "made"
-        env.close()
 
 
 @pytest.mark.parametrize("command", [["serve"], ["farm", "up", "-n", "1"]], ids=" ".join)
@@ -122,6 +93,10 @@ def test_one_command_serves_environments_and_the_page(command: list[str]) -> Non
             while not rows:
                 rows = ask(address, "/api/sessions", key)["rows"]
             assert [row["env"] for row in rows] == [ENV]
+            where = f"server={rows[0]['server']}&id={rows[0]['id']}"
+            session = ask(address, f"/api/session?{where}", key)
+            assert "refused" not in session
+            assert session["events"][0]["text"] == "made"
             env.close()
             process.terminate()
             assert process.wait(60) == 0
@@ -175,8 +150,7 @@ def test_the_page_ends_with_a_server_that_is_killed() -> None:
 def test_a_page_that_cannot_be_served_ends_the_command_before_it_serves() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        command = [*ENVWIRE, "serve", ENV, "--port", "0", "--dashboard", "--dashboard-port", port]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = as_process("serve", ENV, "--port", "0", "--dashboard", "--dashboard-port", port)
     assert (done.returncode, done.stdout) == (1, "")
     assert f"port {port}" in done.stderr
     assert "--dashboard-port" in done.stderr

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 
 from envwire.client import RemoteEnv
 from envwire.server import Server
+from tests.commands import ENVWIRE, Done, envwire
 from tests.farm.scene import ENV, farm
 
 
-def shown(target: str, *options: str) -> subprocess.CompletedProcess[str]:
-    command = (sys.executable, "-m", "envwire", "top", target, "--count", "2", "--every", "0.1")
-    return subprocess.run(
-        [*command, *options],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env={"COLUMNS": "200"},
-    )
+def shown(target: str) -> Done:
+    return envwire("top", target, "--count", "2", "--every", "0.1")
 
 
 def test_a_farms_servers_and_a_servers_sessions() -> None:
@@ -46,7 +38,7 @@ def test_a_closed_output_ends_it() -> None:
     with (
         Server(["CartPole-v1"]) as server,
         subprocess.Popen(
-            (sys.executable, "-m", "envwire", "top", server.target, "--every", "0.1"),
+            (*ENVWIRE, "top", server.target, "--every", "0.1"),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         ) as top,

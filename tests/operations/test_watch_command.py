@@ -9,7 +9,6 @@ import pty
 import re
 import struct
 import subprocess
-import sys
 import termios
 import threading
 import time
@@ -21,17 +20,11 @@ import pytest
 from envwire.client import RemoteEnv
 from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server import Server
+from tests.commands import ENVWIRE, envwire
 from tests.operations.watching import next_round, watching
 
-ENVWIRE = (sys.executable, "-m", "envwire")
 #: Two pixels of a picture: colours of the upper and the lower one.
 CELL = re.compile(r"\x1b\[38;2;\d+;\d+;\d+;48;2;\d+;\d+;\d+m\N{UPPER HALF BLOCK}")
-
-
-def envwire(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*ENVWIRE, *arguments], capture_output=True, text=True, timeout=100, check=False
-    )
 
 
 class Terminal:

@@ -6,7 +6,6 @@ import os
 import re
 import stat
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,50 +13,42 @@ import pytest
 
 from envwire.server._auth.scopes import Scope
 from envwire.server._auth.tokens import read_tokens
-
-ENVWIRE = [sys.executable, "-m", "envwire.server"]
-
-
-def run(*arguments: str | Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("ENVWIRE_")}
-    return subprocess.run(
-        [*ENVWIRE, *map(str, arguments)],
-        check=False,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=60,
-        env=clean | variables,
-    )
+from tests.commands import ENVWIRE, Done, envwire
 
 
-def envwire(*arguments: str | Path, **variables: str) -> str:
-    """Runs a command and returns its output."""
+def run(*arguments: str | Path, **variables: str) -> Done:
+    """Calls a command with none of envwire's variables but these."""
+    unset = {name: None for name in os.environ if name.startswith("ENVWIRE_")}
+    return envwire(*arguments, **unset | variables)
+
+
+def succeeds(*arguments: str | Path, **variables: str) -> str:
+    """Calls a command and returns its output."""
     done = run(*arguments, **variables)
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def fails(*arguments: str | Path, status: int = 1, **variables: str) -> str:
-    """Runs a command that must fail without a traceback, and returns its output."""
+    """Calls a command that must fail, and returns what it says."""
     done = run(*arguments, **variables)
-    assert done.returncode == status, done.stdout
-    assert "Traceback" not in done.stdout
-    return done.stdout
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stderr
 
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("certs") / "new"
-    envwire("certs", made, "--host", "server.example", "--host", "192.0.2.1", "--client", "robot")
+    succeeds("certs", made, "--host", "server.example", "--host", "192.0.2.1", "--client", "robot")
     return made
 
 
 @pytest.fixture(scope="module")
 def token(directory: Path) -> str:
     """A token, whose line is in the file."""
-    printed = envwire("token", "alice", "--scope", "play", "--scope", "observe")
-    _, shown, _, line = printed.splitlines()
+    printed = succeeds("token", "alice", "--scope", "play", "--scope", "observe")
+    shown, line = printed.splitlines()
     (directory / "tokens").write_text(line)
     return shown
 
@@ -108,7 +99,7 @@ def test_a_ca_issues_for_further_servers(directory: Path, tmp_path: Path) -> Non
     from cryptography import x509
 
     made = tmp_path / "node"
-    envwire("certs", made, "--ca", directory, "--host", "node.example")
+    succeeds("certs", made, "--ca", directory, "--host", "node.example")
     assert {path.name for path in made.iterdir()} == {
         "ca.pem",
         "server.pem",
@@ -172,7 +163,7 @@ def test_commands_at_a_protected_server(
     protected: str, variables: dict[str, str], command: list[str], shows: str
 ) -> None:
     name, *rest = command
-    assert shows in envwire(name, protected, *rest, **variables)
+    assert shows in succeeds(name, protected, *rest, **variables)
     printed = fails(name, protected, *rest)
     if name != "health":
         assert "ENVWIRE_CA" in printed
