@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,6 +42,16 @@ TESTS = Path(__file__).parent
 def pytest_xdist_auto_num_workers() -> int:
     """Returns how many tests run at once: most of them wait for other processes."""
     return 2 * (os.cpu_count() or 1)
+
+
+gc.disable()  # it would search all tests that are collected so far, again and again
+
+
+def pytest_collection_finish() -> None:
+    """Keeps the garbage collector from searching thousands of tests, now and whenever one of them calls it."""
+    gc.enable()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` selects by the marks

@@ -18,6 +18,7 @@ from envwire.v1 import environment_pb2 as pb
 from tests.faults.wire import BACK, Wire
 
 ENV = "CartPole-v1"
+TRANSPORTS = ("unary", "stream", "direct")
 
 
 @pytest.fixture
@@ -42,43 +43,41 @@ def drive(target: str, transport: str) -> None:
     env.close()
 
 
-def test_nothing_is_told_that_nobody_advertised() -> None:
-    with Server([ENV]) as server:
-        assert made_at(server.target).address == ""
+def test_nothing_is_told_that_nobody_advertised(server: Server) -> None:
+    assert made_at(server.target).address == ""
 
 
-def test_a_session_names_the_run_of_its_server() -> None:
-    with Server([ENV]) as server:
-        made, other = made_at(server.target), made_at(server.target)
+def test_a_session_names_the_run_of_its_server(server: Server) -> None:
+    made, other = made_at(server.target), made_at(server.target)
     assert made.incarnation == other.incarnation
     assert made.session_id.endswith(made.incarnation)
     assert len(made.session_id) == 49
     assert made.session_id[:32] != other.session_id[:32]
 
 
-@pytest.mark.parametrize("transport", ["unary", "stream", "direct-tcp"])
-def test_an_advertised_address_is_used(wire: Wire, transport: str) -> None:
+def test_an_advertised_address_is_used(wire: Wire) -> None:
     with Server([ENV], **wire.settings):
-        assert wire.connections == 0
-        drive(f"{BACK}:{wire.ports[0]}", transport)
-        assert wire.connections > 0
+        for transport in ("unary", "stream", "direct-tcp"):
+            before = wire.connections
+            drive(f"{BACK}:{wire.ports[0]}", transport)
+            assert wire.connections > before, transport
 
 
-@pytest.mark.parametrize("transport", ["unary", "stream", "direct"])
-def test_an_advertised_address_where_nobody_is_is_passed_over(transport: str) -> None:
-    with Server([ENV], advertise="127.0.0.3:1") as server:
-        drive(server.target, transport)
+def test_an_advertised_address_where_nobody_is_is_passed_over() -> None:
+    with Server([ENV], advertise="127.0.0.3:1") as misled:
+        for transport in TRANSPORTS:
+            drive(misled.target, transport)
 
 
-@pytest.mark.parametrize("transport", ["unary", "stream", "direct"])
-def test_an_advertised_address_of_another_server_is_passed_over(transport: str) -> None:
-    with Server([ENV]) as other, Server([ENV], advertise=other.target) as server:
-        drive(server.target, transport)
+def test_an_advertised_address_of_another_server_is_passed_over(server: Server) -> None:
+    with Server([ENV], advertise=server.target) as misled:
+        for transport in TRANSPORTS:
+            drive(misled.target, transport)
 
 
-def test_nothing_but_host_and_port_is_dialled(tmp_path: Path) -> None:
+def test_nothing_but_host_and_port_is_dialled(server: Server, tmp_path: Path) -> None:
     path = tmp_path / "socket"
-    with Server([ENV]) as server, socket.socket(socket.AF_UNIX) as listener:
+    with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen()
         listener.setblocking(False)

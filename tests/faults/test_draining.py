@@ -17,6 +17,7 @@ from envwire.server import Server
 from envwire.testing.comparing import identical
 from tests.faults.scene import active, eventually
 from tests.faults.test_loss import start
+from tests.tiers import first
 
 ENV, ENVS = "Pendulum-v1", "CartPole-v1"
 
@@ -86,52 +87,61 @@ class Driven:
         self.longest = max(self.longest, time.monotonic() - begun)
         self.seen[1].append(self.twin.step(action))
 
-    def until_left(self, server: Server) -> None:
-        for _ in range(2000):
-            self.step()
-            if left(server):
-                return
-            time.sleep(0.005)
-        raise AssertionError("it was not left")
+    def close(self) -> None:
+        self.env.close()
+        self.twin.close()
 
 
-@pytest.mark.parametrize("transport", ["direct", "direct-tcp", "stream", "unary"])
-def test_an_environment_leaves_in_the_middle_of_an_episode(
-    leaving: Server, other: Server, transport: str
-) -> None:
+def play_until_left(all_driven: list[Driven], server: Server) -> None:
+    """Drains a server in the middle of episodes that are played on it."""
+    for each in all_driven:
+        each.reset(seed=3)
+        for _ in range(50):
+            each.step()
+    drain(server)
+    for _ in range(2000):
+        for each in all_driven:
+            each.step()
+        if left(server):
+            return
+        time.sleep(0.005)
+    raise AssertionError("it was not left")
+
+
+def test_an_environment_leaves_in_the_middle_of_an_episode(leaving: Server, other: Server) -> None:
     targets = [leaving.target, other.target]
-    env = RemoteEnv(targets, ENV, on_lost="replay", transport=transport)
-    twin = RemoteEnv(other.target, ENV)
-    both = Driven(env, twin, push)
-    both.reset(seed=3)
-    for _ in range(20):
-        both.step()
-    drain(leaving)
-    both.until_left(leaving)
-    assert identical(*both.seen)
-    assert env.connection_stats == (0, 0, 0)
-    assert env.notices == ()
-    env.close()
-    twin.close()
+    all_driven = [
+        Driven(
+            RemoteEnv(targets, ENV, on_lost="replay", transport=transport),
+            RemoteEnv(other.target, ENV),
+            push,
+        )
+        for transport in ("direct", "direct-tcp", "stream", "unary")
+    ]
+    play_until_left(all_driven, leaving)
+    for each in all_driven:
+        assert identical(*each.seen)
+        assert each.env.connection_stats == (0, 0, 0)
+        assert each.env.notices == ()
+        each.close()
 
 
-@pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
-def test_shards_leave_in_the_middle_of_episodes(leaving: Server, other: Server, mode: str) -> None:
-    settings: dict[str, Any] = {"sessions": 4, "autoreset_mode": mode}
+def test_shards_leave_in_the_middle_of_episodes(leaving: Server, other: Server) -> None:
     targets = [leaving.target, other.target]
-    env = RemoteVectorEnv(targets, ENVS, 8, on_lost="replay", **settings)
-    twin = RemoteVectorEnv(other.target, ENVS, 8, **settings)
-    both = Driven(env, twin, turns)
-    both.reset(seed=3)
-    for _ in range(50):
-        both.step()
-    drain(leaving)
-    both.until_left(leaving)
-    assert identical(*both.seen)
-    assert env.connection_stats == (0, 0, 0)
-    assert active(other.target) == 8
-    env.close()
-    twin.close()
+    all_driven = [
+        Driven(
+            RemoteVectorEnv(targets, ENVS, 8, sessions=4, autoreset_mode=mode, on_lost="replay"),
+            RemoteVectorEnv(other.target, ENVS, 8, sessions=4, autoreset_mode=mode),
+            turns,
+        )
+        for mode in ("NEXT_STEP", "SAME_STEP")
+    ]
+    play_until_left(all_driven, leaving)
+    assert active(other.target) == 16
+    for each in all_driven:
+        assert identical(*each.seen)
+        assert each.env.connection_stats == (0, 0, 0)
+        each.close()
 
 
 def test_an_episode_is_not_cut_short_but_the_next_one_begins_elsewhere(
@@ -169,7 +179,7 @@ def test_truncating_shards_leave_when_all_are_reset(leaving: Server, other: Serv
     twin.close()
 
 
-@pytest.mark.parametrize("transport", ["direct", "stream"])
+@pytest.mark.parametrize("transport", first(["direct", "stream"]))
 def test_asyncio_environments_leave_as_well(leaving: Server, other: Server, transport: str) -> None:
     async def drive() -> None:
         targets = [leaving.target, other.target]

@@ -7,8 +7,8 @@ import os
 import signal
 import socket
 import time
+from collections.abc import Callable
 from threading import Thread
-from typing import Any
 
 import pytest
 
@@ -23,7 +23,7 @@ from envwire.server import Server
 from tests.faults.scene import alive, eventually, family_of
 
 CARTPOLE = "CartPole-v1"
-TRANSPORT = pytest.mark.parametrize("transport", ["direct", "stream", "unary"])
+TRANSPORTS = ("direct", "stream", "unary")
 
 
 def free_port() -> int:
@@ -41,7 +41,7 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("endless")
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-@TRANSPORT
+@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_where_nothing_listens_nobody_waits(host: str, transport: str) -> None:
     target = f"{host}:{free_port()}"
     with pytest.raises(
@@ -85,16 +85,23 @@ def kill(server: Server) -> None:
     assert eventually(lambda: not any(map(alive, processes)))
 
 
-@TRANSPORT
 @pytest.mark.parametrize("end", [stop, kill])
 def test_a_server_that_is_gone_is_said_to_be(
-    transport: str, end: Any, caplog: pytest.LogCaptureFixture
+    end: Callable[[Server], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     server = Server([CARTPOLE]).start()
-    env = RemoteEnv(server.target, CARTPOLE, transport=transport)
-    env.reset(seed=1)
     target = server.target
+    envs = [RemoteEnv(target, CARTPOLE, transport=transport) for transport in TRANSPORTS]
+    for env in envs:
+        env.reset(seed=1)
     end(server)
+    for env in envs:
+        caplog.clear()
+        is_said_to_be_gone(env, target, caplog)
+    server.stop()
+
+
+def is_said_to_be_gone(env: RemoteEnv, target: str, caplog: pytest.LogCaptureFixture) -> None:
     begun = time.monotonic()
     with pytest.raises(ServerUnavailableError, match=f"nothing listens at {target}") as caught:
         env.step(0)
@@ -108,7 +115,6 @@ def test_a_server_that_is_gone_is_said_to_be(
     assert promised <= spent + 0.5  # it does not say a minute where it gives up after two seconds
     with pytest.raises(SessionClosedError):
         env.step(0)
-    server.stop()
 
 
 def test_a_server_that_runs_again_makes_the_environment_anew() -> None:

@@ -6,8 +6,9 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -36,13 +37,42 @@ def marked(mark: str) -> set[int]:
     return found
 
 
-@pytest.fixture
-def mark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
-    monkeypatch.setenv("ENVWIRE_LEFTOVERS", str(tmp_path))
-    yield str(tmp_path)
-    for pid in marked(str(tmp_path)):
+class Marked(NamedTuple):
+    """A server, and what all processes that come from it carry in their environment."""
+
+    server: Server
+    mark: str
+
+
+@contextmanager
+def serving(mark: str) -> Iterator[Marked]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ENVWIRE_LEFTOVERS", mark)
+        server = Server(
+            [ENV],
+            imports=["tests.faults.leaving_envs"],
+            sys_path=(ROOT,),
+            step_timeout=STEP_TIMEOUT,
+        ).start()
+    yield Marked(server, mark)
+    server.stop()
+    for pid in marked(mark):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Marked]:
+    """A server for what ends a session only."""
+    with serving(str(tmp_path_factory.mktemp("lasting"))) as served:
+        yield served
+
+
+@pytest.fixture
+def ending(tmp_path: Path) -> Iterator[Marked]:
+    """A server that the test ends."""
+    with serving(str(tmp_path)) as served:
+        yield served
 
 
 def none_left(mark: str, but: set[int], seconds: float = SECONDS) -> set[int]:
@@ -88,35 +118,28 @@ def stop(_: RemoteEnv, server: Server) -> None:
     cross({way.name: way for way in Way}, [close, crash, hang, kill_the_front, stop]),
 )
 def test_what_an_environment_started_ends_with_it(
-    way: Way, end: Callable[[RemoteEnv, Server], None], mark: str
+    way: Way, end: Callable[[RemoteEnv, Server], None], request: pytest.FixtureRequest
 ) -> None:
-    server = Server(
-        [ENV],
-        imports=["tests.faults.leaving_envs"],
-        sys_path=(ROOT,),
-        step_timeout=STEP_TIMEOUT if end is hang else 60.0,
-    )
-    with server:
-        stays = marked(mark)
-        env = RemoteEnv(server.target, ENV)
-        env.reset(options={"way": int(way)})
-        assert at_least(2, mark, stays), "nothing was started"
-        end(env, server)
-        if end in (stop, kill_the_front):
-            stays = set()
-        assert none_left(mark, stays) == set()
-        with suppress(RemoteError):
-            env.close()
+    ends_all = end in (stop, kill_the_front)
+    server, mark = request.getfixturevalue("ending" if ends_all else "lasting")
+    stays = marked(mark)
+    env = RemoteEnv(server.target, ENV)
+    env.reset(options={"way": int(way)})
+    assert at_least(2, mark, stays), "nothing was started"
+    end(env, server)
+    assert none_left(mark, set() if ends_all else stays) == set()
+    with suppress(RemoteError):
+        env.close()
 
 
-def test_what_a_living_session_started_and_let_go_stays(mark: str) -> None:
-    with Server([ENV], imports=["tests.faults.leaving_envs"], sys_path=(ROOT,)) as server:
-        keeping, leaving = (RemoteEnv(server.target, ENV) for _ in range(2))
-        keeping.reset(options={"way": int(Way.LAUNCHED)})
-        assert at_least(4, mark, set())  # fork server, both sessions and what one launched
-        kept = marked(mark)
-        leaving.reset(options={"way": int(Way.LAUNCHED)})
-        leaving.close()
-        assert none_left(mark, kept) == set()
-        assert len(marked(mark)) == len(kept) - 1  # all but the process of the session that left
-        keeping.close()
+def test_what_a_living_session_started_and_let_go_stays(lasting: Marked) -> None:
+    server, mark = lasting
+    keeping, leaving = (RemoteEnv(server.target, ENV) for _ in range(2))
+    keeping.reset(options={"way": int(Way.LAUNCHED)})
+    assert at_least(4, mark, set())  # fork server, both sessions and what one launched
+    kept = marked(mark)
+    leaving.reset(options={"way": int(Way.LAUNCHED)})
+    leaving.close()
+    assert none_left(mark, kept) == set()
+    assert len(marked(mark)) == len(kept) - 1  # all but the process of the session that left
+    keeping.close()

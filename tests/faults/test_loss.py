@@ -194,7 +194,7 @@ def test_forks_of_forks_stand_on_nothing_of_each_other(fragile: Server) -> None:
     env = RemoteEnv(fragile.target, "FrozenLake-v1")
     env.reset(seed=3)
     opened: list[int] = []
-    for _ in range(300):
+    for _ in range(30):
         env, former = env.fork(), env
         former.close()
         assert eventually(lambda: len(sessions(fragile)) == 1)

@@ -11,8 +11,10 @@ import pytest
 from envwire.server import Server
 from tests.conftest import ROOT
 from tests.direct.hosted_frames import FRAMES
+from tests.tiers import cross
 
-SYSTEM = pytest.mark.parametrize("system", ["darwin", "win32"])
+SYSTEMS = ("darwin", "win32")
+SYSTEM = pytest.mark.parametrize("system", SYSTEMS)
 
 
 @pytest.fixture(scope="module")
@@ -31,9 +33,16 @@ def test_clients_drive_a_server(system: str, target: str) -> None:
     assert len(done.stdout.splitlines()) >= 14, done.stdout
 
 
-@SYSTEM
 @pytest.mark.parametrize(
-    "command", [["serve", "CartPole-v1"], ["farm", "up", "CartPole-v1"], ["gateway"]]
+    ("system", "command"),
+    cross(
+        SYSTEMS,
+        {
+            "serve": ["serve", "CartPole-v1"],
+            "farm up": ["farm", "up", "CartPole-v1"],
+            "gateway": ["gateway"],
+        },
+    ),
 )
 def test_servers_say_that_they_need_linux(system: str, command: list[str]) -> None:
     done = _python("-m", "tests.portability.command_line", system, *command)
