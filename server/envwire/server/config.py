@@ -62,8 +62,28 @@ class ServerConfig(
                 "--dev goes neither with --sessions-per-process and --warm, since a process keeps the code that it "
                 "began with, nor with --join and groups"
             )
+        self._check_program()
         check_warm(self.warm, self.max_sessions, recorded=bool(self.record))
         self.by_group()  # refuses invalid groups
+
+    def _check_program(self) -> None:
+        """Refuses what a program as the host of the environments cannot have."""
+        if not self.program:
+            return
+        if any(set(name) & set("*?[") for name in self.environments):
+            raise ValueError(
+                "--exec takes whole ids: the program alone knows which there are, so patterns match nothing"
+            )
+        of_python = ["imports", "allow_wrappers", "python", "dev"]
+        for name in of_python:
+            if getattr(self, name):
+                raise ValueError(
+                    f"{SETTINGS[name].option} is for environments in Python, not for --exec"
+                )
+        if self.sessions_per_process > 1:
+            raise ValueError(
+                "--exec does not go with --sessions-per-process: a program hosts one session"
+            )
 
     @property
     def loopback(self) -> bool:

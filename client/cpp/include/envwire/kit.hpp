@@ -144,6 +144,10 @@ class Server {
 
 // Serves until SIGINT or SIGTERM. Call it before other threads are started, so that they inherit the mask of these
 // signals. `listening` is called with HOST:PORT.
+//
+// Started by `envwire serve --exec PROGRAM ID`, it serves the one session of that server instead, over a socket that it
+// inherits, and returns when the session is over. The environment is then called in the thread that called Serve, and
+// `options` of ports and access have no effect: leases, tokens and limits are those of the server.
 void Serve(Registry registry, const ServeOptions& options = {},
            const std::function<void(const std::string& target)>& listening = nullptr);
 

@@ -2,10 +2,34 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <cstdlib>
+
+#include "kit/ports/direct_channel.h"
 #include "kit/ports/direct_server.h"
 #include "kit/ports/grpc_server.h"
 
 namespace envwire {
+namespace {
+
+// Names the socket that the server hands over when it runs this program with `--exec`.
+constexpr char kChannel[] = "ENVWIRE_CHANNEL";
+constexpr std::chrono::seconds kHello{5};
+
+// Serves the one session of the server that started this program; the environment runs in this thread.
+void ServeInherited(Registry registry, ServeOptions options, int fd) {
+  unsetenv(kChannel);  // programs that the environment starts have no part in it
+  options.direct = false;
+  options.token.clear();
+  internal::Service service(std::move(registry), options);
+  const std::shared_ptr<internal::Socket> socket = internal::Adopt(internal::Descriptor(fd), "the server");
+  try {
+    internal::ServeChannel(service, socket, internal::Clock::now() + kHello, options, [] {});
+  } catch (const Error&) {  // the server is gone
+  }
+  service.sessions().Drain();
+}
+
+}  // namespace
 
 class Server::Parts {
  public:
@@ -37,6 +61,9 @@ Server::~Server() = default;
 const std::string& Server::target() const { return parts_->target(); }
 
 void Serve(Registry registry, const ServeOptions& options, const std::function<void(const std::string&)>& listening) {
+  if (const char* inherited = std::getenv(kChannel)) {
+    return ServeInherited(std::move(registry), options, std::atoi(inherited));
+  }
   sigset_t ends;
   sigemptyset(&ends);
   sigaddset(&ends, SIGINT);

@@ -13,6 +13,7 @@ from typing import Any
 
 from envwire import envs
 from envwire.codec import FaultError, Reason, encode_env_spec, envwire_family, gymnasium_family
+from envwire.envs.specs import EnvSpec
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
 from envwire.server._hosting.imports import import_named
 from envwire.server._hosting.library import PETTINGZOO_PREFIX, Library
@@ -138,6 +139,18 @@ def load_catalogue(
             catalogue.wrappers[name] = getattr(importlib.import_module(module), attribute)
             imported(module)
     return catalogue
+
+
+def program_catalogue(ids: Iterable[str], attribute_access: AttributeAccess) -> Catalogue:
+    """Returns the catalogue of a program, which alone knows its environments.
+
+    Args:
+        ids: The ids that clients may name.
+        attribute_access: Which of the environments' attributes and methods clients may reach.
+    """
+    library = Library(envwire_family(), envs, VERSION)
+    listings = {(library.name, each): Listing(library, EnvSpec(each)) for each in ids}
+    return Catalogue([library], listings, attribute_access=attribute_access)
 
 
 def _list_matching(catalogue: Catalogue, pattern: str) -> None:

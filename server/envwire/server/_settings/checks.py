@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Union, cast
 
@@ -97,6 +99,14 @@ def _is_enough_files(value: int) -> bool:
     return value == 0 or value >= _FEWEST_FILES
 
 
+def _is_command(text: str) -> bool:
+    try:
+        words = shlex.split(text)
+    except ValueError:  # an open quotation mark
+        return False
+    return not words or shutil.which(words[0]) is not None
+
+
 def _are_pairs(value: Sequence[str]) -> bool:
     return all(item.partition("=")[0] and "=" in item for item in value)
 
@@ -134,6 +144,9 @@ FILES = Check(
 LOG_FORMAT = Check(FORMATS.__contains__, " or ".join(FORMATS))
 STARTS = ("auto", "fork", "spawn")
 START = Check(STARTS.__contains__, ", ".join(STARTS[:-1]) + " or " + STARTS[-1])
+COMMAND = Check(
+    _is_command, "a program that can be run, with its arguments: a path, or found in PATH"
+)
 PAIRS = Check(_are_pairs, "NAME=VALUE each")
 ADDRESS = Check(_is_address_or_empty, "HOST:PORT")
 ADDRESSES = Check(_are_addresses, "HOST:PORT each")

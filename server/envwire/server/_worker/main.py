@@ -15,7 +15,13 @@ from typing import BinaryIO
 
 from envwire.server._auth.attribute_access import AttributeAccess
 from envwire.server._hosting.imports import BrokenModuleError
-from envwire.server._hosting.libraries import Catalogue, list_environments, load_catalogue, preload
+from envwire.server._hosting.libraries import (
+    Catalogue,
+    list_environments,
+    load_catalogue,
+    preload,
+    program_catalogue,
+)
 from envwire.server._hosting.sources import operator_files, pin_sources
 from envwire.server._recording.folder import pinned
 from envwire.server._worker.confining.control_groups import ControlGroups
@@ -37,11 +43,14 @@ def _settings() -> ServerConfig:
 
 
 def _load(config: ServerConfig, watch: ThreadWatch) -> Catalogue:
+    access = AttributeAccess.of(config)
+    if config.program:
+        return program_catalogue(config.environments, access)
     return load_catalogue(
         config.environments,
         imports=config.imports,
         wrappers=config.allow_wrappers,
-        attribute_access=AttributeAccess.of(config),
+        attribute_access=access,
         imported=watch.imported,
     )
 

@@ -75,6 +75,13 @@ class ProcessSettings:
         "Python interpreter of the environments, such as /opt/robots/bin/python of a virtual environment with "
         "their packages; empty for the server's own.",
     )
+    program: str = _own_process(
+        "",
+        "Program that hosts the environments in place of Python, with its arguments: ./simulator --fast. Each session "
+        "has a process of it, which speaks the direct channel on the socket that the variable ENVWIRE_CHANNEL names.",
+        checks.COMMAND,
+        option="--exec",
+    )
     start: str = setting(
         _PROCESSES,
         "auto",

@@ -15,6 +15,7 @@ from envwire.server._recording.recording import Recording
 from envwire.server._session.session import Session
 from envwire.server._worker.forking import obstacle
 from envwire.server._worker.link.recorded_session import RecordedSession
+from envwire.server._worker.program.session import ProgramSession, RecordedProgramSession
 from envwire.server._worker.raised import RaisedLog
 from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
@@ -75,12 +76,16 @@ class SessionMaker:
         return ServedSession(number, row, session), reply
 
     def _make(self, request: environment_pb2.MakeRequest) -> Session:
-        log = self.sessions.warnings.log
-        env, family = make_environment(self.catalogue, request)
-        access = self.catalogue.attribute_access
-        kind = RecordedSession if self.config.record else Session
-        limit = self.config.max_message_bytes
-        session = kind(env, family, log, access, RaisedLog().note, limit)
+        log, access = self.sessions.warnings.log, self.catalogue.attribute_access
+        session: Session
+        limit, recorded = self.config.max_message_bytes, bool(self.config.record)
+        if program := self.config.program:
+            of_program = RecordedProgramSession if recorded else ProgramSession
+            session = of_program(program, request, log, access, RaisedLog().note, limit)
+        else:
+            env, family = make_environment(self.catalogue, request)
+            kind = RecordedSession if recorded else Session
+            session = kind(env, family, log, access, RaisedLog().note, limit)
         if isinstance(session, RecordedSession):
             versions = {library.name: library.version for library in self.catalogue.libraries}
             session.recording = Recording(self.config, request, versions)
@@ -100,7 +105,7 @@ class SessionMaker:
 
     def _describe(self, session: Session) -> bytes:
         reply = environment_pb2.InteractResponse()
-        reply.make.CopyFrom(describe(session.hosted.env, session.hosted.family))
+        reply.make.CopyFrom(_description(session))
         reply.make.capabilities.extend(session.capabilities)
         if not self.sessions.packed and not obstacle():
             reply.make.capabilities.append("fork")
@@ -108,3 +113,9 @@ class SessionMaker:
         if isinstance(session, RecordedSession):
             session.begin_recording(reply.make)
         return reply.SerializeToString()
+
+
+def _description(session: Session) -> environment_pb2.MakeResponse:
+    if isinstance(session, ProgramSession):
+        return session.description
+    return describe(session.hosted.env, session.hosted.family)

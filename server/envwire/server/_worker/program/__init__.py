@@ -1,0 +1,1 @@
+"""Sessions whose environments are programs of their own."""
