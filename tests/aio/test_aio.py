@@ -97,20 +97,20 @@ def test_it_answers_what_a_blocking_client_sees(
 
 
 @pytest.mark.parametrize("name", GUARDS)
-@pytest.mark.parametrize("transport", ["direct", "stream"])
-def test_behind_any_guard(name: str, transport: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_behind_any_guard(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     guard: Guard = GUARDS[name]()
     guard.enter(monkeypatch)
     with Server(["CartPole-v1"], **guard.settings) as server:
 
-        async def main() -> list[Any]:
+        async def main(transport: str) -> list[Any]:
             env = await aio.RemoteEnv.make(server.target, "CartPole-v1", transport=transport)
             seen = await rollout(env, 20)
             await env.close()
             return seen
 
         expected = blocking_rollout(RemoteEnv(server.target, "CartPole-v1"), 20)
-        assert identical(go(main()), expected)
+        for transport in ("direct", "stream"):
+            assert identical(go(main(transport)), expected), transport
 
 
 def test_all_that_an_environment_has(fragile: Server) -> None:
@@ -330,9 +330,8 @@ def test_a_loop_that_is_closed_during_a_step(fragile: Server, transport: str) ->
     go(env.close())
 
 
-@pytest.mark.parametrize("transport", ["direct", "stream", "unary"])
-def test_a_request_over_the_limit_is_refused_and_the_session_goes_on(transport: str) -> None:
-    async def main(target: str) -> None:
+def test_a_request_over_the_limit_is_refused_and_the_session_goes_on() -> None:
+    async def main(target: str, transport: str) -> None:
         env = await aio.RemoteEnv.make(target, "CartPole-v1", transport=transport)
         await env.reset(seed=1)
         with pytest.raises(InvalidRequestError, match="too large") as refused:
@@ -342,7 +341,8 @@ def test_a_request_over_the_limit_is_refused_and_the_session_goes_on(transport: 
         await env.close()
 
     with Server(["CartPole-v1"], max_message_bytes=2_000_000) as server:
-        go(main(server.target))
+        for transport in ("direct", "stream", "unary"):
+            go(main(server.target, transport))
 
 
 @pytest.mark.parametrize("transport", ["direct", "stream"])

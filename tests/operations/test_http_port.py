@@ -132,14 +132,14 @@ def test_a_killed_session_is_a_loss_and_keeps_its_counts(counted: Served) -> Non
     env.reset(seed=0)
     env.step(0)
     port.soon(lambda found: found["envwire_requests_total"] == 2)  # counted after the answer
-    os.kill(_last_process(counted.target), signal.SIGKILL)
+    os.kill(last_process(counted.target), signal.SIGKILL)
     with pytest.raises(SessionLostError):
         env.step(0)
     found = port.soon(lambda found: "envwire_sessions_ended_total SESSION_LOST" in found)
     assert found["envwire_requests_total"] == 2
 
 
-def _last_process(target: str) -> int:
+def last_process(target: str) -> int:
     from envwire.admin.v1 import admin_pb2
     from tests.operations.test_admin import ask
 

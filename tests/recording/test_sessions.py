@@ -40,6 +40,14 @@ def server(directory: Path) -> Iterator[Server]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def brief(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Path]]:
+    """A server whose recordings are soon full, and where it puts them."""
+    folder = tmp_path_factory.mktemp("brief")
+    with Server(["CartPole-v1"], record=folder, record_max_session_bytes=2000) as running:
+        yield running, folder
+
+
 @pytest.fixture
 def recorded(directory: Path) -> Callable[[str], RecordedSession]:
     return lambda name: RecordedSession(path_of(directory, name))
@@ -217,17 +225,17 @@ def test_a_copy_of_a_copy_goes_on_from_both(server: Server, closed: Any) -> None
     assert identical(observation(histories[0][3]), seen)
 
 
-def test_a_copy_is_not_recorded_behind_what_its_origin_lacks(tmp_path: Path) -> None:
-    with Server(["CartPole-v1"], record=tmp_path, record_max_session_bytes=2000) as server:
-        env = RemoteEnv(server.target, "CartPole-v1")
-        for seed in range(50):
-            env.reset(seed=seed)
-        copy = env.fork()
-        assert (copy.recorded_as, copy.step(0)[1]) == ("", 1.0)
-        copy.close()
-        env.close()
-    (path,) = tmp_path.glob(f"*{SUFFIX}")
-    *_, last = RecordedSession(path).exchanges()
+def test_a_copy_is_not_recorded_behind_what_its_origin_lacks(brief: tuple[Server, Path]) -> None:
+    server, folder = brief
+    env = RemoteEnv(server.target, "CartPole-v1")
+    for seed in range(50):
+        env.reset(seed=seed)
+    copy = env.fork()
+    assert (copy.recorded_as, copy.step(0)[1]) == ("", 1.0)
+    name = env.recorded_as
+    copy.close()
+    env.close()
+    *_, last = RecordedSession(path_of(folder, name)).exchanges()
     assert last.kind == "reset"
 
 
@@ -255,16 +263,16 @@ def test_errors_are_recorded(server: Server, closed: Any) -> None:
     assert fault.reason is Reason.ENVIRONMENT_RAISED
 
 
-def test_a_full_recording_ends_and_the_session_goes_on(tmp_path: Path) -> None:
-    with Server(["CartPole-v1"], record=tmp_path, record_max_session_bytes=2000) as server:
-        env = RemoteEnv(server.target, "CartPole-v1")
-        env.reset(seed=1)
-        for _ in range(200):
-            if env.step(0)[2]:
-                env.reset()
-        name = env.recorded_as
-        env.close()
-    recording = RecordedSession(path_of(tmp_path, name))
+def test_a_full_recording_ends_and_the_session_goes_on(brief: tuple[Server, Path]) -> None:
+    server, folder = brief
+    env = RemoteEnv(server.target, "CartPole-v1")
+    env.reset(seed=1)
+    for _ in range(200):
+        if env.step(0)[2]:
+            env.reset()
+    name = env.recorded_as
+    env.close()
+    recording = RecordedSession(path_of(folder, name))
     assert 5 < len(list(recording.exchanges())) < 50
     assert recording.ending.startswith("full")
     assert recording.path.stat().st_size < 2100

@@ -155,14 +155,17 @@ def changing(tmp_path: Path) -> tuple[dict[str, Any], Any]:
     return paths, replace
 
 
-@pytest.mark.parametrize("transport", ["stream", "unary"])
 def test_certificates_are_replaced_without_a_restart(
-    changing: tuple[dict[str, Any], Any], transport: str
+    changing: tuple[dict[str, Any], Any],
 ) -> None:
     paths, replace = changing
     with Server([ENV], **paths) as server:
-        env = RemoteEnv(server.target, ENV, transport=transport, credentials=CERTS.client())
-        env.reset(seed=1)
+        envs = [
+            RemoteEnv(server.target, ENV, transport=transport, credentials=CERTS.client())
+            for transport in ("stream", "unary")
+        ]
+        for env in envs:
+            env.reset(seed=1)
         replace(tls_cert="other-server", tls_key="other-server-key")
         assert play(server, CERTS.client(ca=CERTS.path("other-ca")))
         with pytest.raises(TlsError, match="unknown here"):
@@ -171,8 +174,9 @@ def test_certificates_are_replaced_without_a_restart(
         assert play(server, CERTS.client("other-client", ca=CERTS.path("other-ca")))
         with pytest.raises(TlsError, match="does not accept"):
             play(server, CERTS.client(ca=CERTS.path("other-ca")))
-        assert env.step(0)[4] == {}, "who is there already goes on"
-        env.close()
+        for env in envs:
+            assert env.step(0)[4] == {}, "who is there already goes on"
+            env.close()
 
 
 def test_grpc_is_told_of_certificates_when_they_change_and_not_before(
@@ -214,16 +218,13 @@ def test_a_crowd_of_strangers_does_no_harm(mtls: Server) -> None:
     assert play(mtls, CERTS.client())
 
 
-@pytest.mark.parametrize("broken", [b"", b"-----BEGIN CERTIFICATE-----\nhalf", None])
-def test_broken_files_leave_the_former_ones(
-    changing: tuple[dict[str, Any], Any], broken: bytes | None
-) -> None:
+def test_broken_files_leave_the_former_ones(changing: tuple[dict[str, Any], Any]) -> None:
     paths, replace = changing
     with Server([ENV], **paths) as server:
-        if broken is None:
-            paths["tls_cert"].unlink()
-        else:
+        for broken in (b"", b"-----BEGIN CERTIFICATE-----\nhalf"):
             paths["tls_cert"].write_bytes(broken)
+            assert play(server, CERTS.client()), broken
+        paths["tls_cert"].unlink()
         assert play(server, CERTS.client())
         replace(tls_cert="other-server")  # its key has not followed yet
         assert play(server, CERTS.client())
@@ -239,9 +240,14 @@ def test_broken_files_leave_the_former_ones(
         ({**CERTS.server(), "tls_client_ca": CERTS.path("ca-key")}, "holds no certificate"),
     ],
 )
-def test_a_server_does_not_start_with_wrong_files(settings: dict[str, Any], says: str) -> None:
-    with pytest.raises(ServerError, match=says):
-        Server([ENV], **settings).start()
+def test_files_that_cannot_be_used_are_told(settings: dict[str, Any], says: str) -> None:
+    with pytest.raises((OSError, ValueError), match=says):
+        server_tls(ServerConfig((ENV,), **{name: str(path) for name, path in settings.items()}))
+
+
+def test_a_server_does_not_start_with_wrong_files() -> None:
+    with pytest.raises(ServerError, match="missing"):
+        Server([ENV], **CERTS.server("missing")).start()
 
 
 class Relay(threading.Thread):

@@ -165,37 +165,49 @@ def test_the_client_says_what_to_do(
     env.close()
 
 
-@pytest.mark.parametrize("transport", ["direct", "stream", "unary"])
+def pairs(server: Server, tokens: dict[str, str]) -> list[tuple[RemoteEnv, RemoteEnv]]:
+    """Returns environments of Alice and of Bob over each transport."""
+    made = [
+        (
+            play(server, tokens["alice"], transport=transport),
+            play(server, tokens["bob"], transport=transport),
+        )
+        for transport in ("direct", "stream", "unary")
+    ]
+    for theirs, ours in made:
+        theirs.reset(seed=1)
+        ours.reset(seed=1)
+    return made
+
+
 def test_a_token_that_is_revoked_ends_its_sessions_and_no_others(
-    changing: tuple[Server, Path, dict[str, str]], transport: str
+    changing: tuple[Server, Path, dict[str, str]],
 ) -> None:
     server, path, tokens = changing
-    theirs, ours = (play(server, tokens[name], transport=transport) for name in ("alice", "bob"))
-    for env in (theirs, ours):
-        env.reset(seed=1)
+    made = pairs(server, tokens)
     path.write_text(path.read_text().replace("alice", "# alice"))
-    with pytest.raises(RemoteError, match=r"does not know the token|revoked token alice"):
-        play_on(theirs)
-    with pytest.raises(UnauthenticatedError):
-        theirs.reset()
-    assert ours.step(0)[4] == {}
-    ours.close()
-    theirs.close()
+    for theirs, ours in made:
+        with pytest.raises(RemoteError, match=r"does not know the token|revoked token alice"):
+            play_on(theirs)
+        with pytest.raises(UnauthenticatedError):
+            theirs.reset()
+        assert ours.step(0)[4] == {}
+        ours.close()
+        theirs.close()
 
 
-@pytest.mark.parametrize("transport", ["direct", "stream", "unary"])
 def test_a_scope_that_is_taken_away_ends_sessions(
-    changing: tuple[Server, Path, dict[str, str]], transport: str
+    changing: tuple[Server, Path, dict[str, str]],
 ) -> None:
     server, path, tokens = changing
-    theirs, ours = (play(server, tokens[name], transport=transport) for name in ("alice", "bob"))
-    ours.reset(seed=1)
+    made = pairs(server, tokens)
     path.write_text(path.read_text().replace("alice play", "alice observe"))
-    with pytest.raises(RemoteError, match="scope"):
-        play_on(theirs)
-    assert ours.step(0)[4] == {}
-    ours.close()
-    theirs.close()
+    for theirs, ours in made:
+        with pytest.raises(RemoteError, match="scope"):
+            play_on(theirs)
+        assert ours.step(0)[4] == {}
+        ours.close()
+        theirs.close()
 
 
 def test_the_file_may_change_while_sessions_run(
