@@ -278,6 +278,25 @@ def test_a_full_recording_ends_and_the_session_goes_on(brief: tuple[Server, Path
     assert recording.path.stat().st_size < 2100
 
 
+def test_what_was_not_begun_leaves_no_file(tmp_path: Path) -> None:
+    """Neither of an environment that cannot be made, nor without space for the first entry."""
+    with Server(HOSTED, record=tmp_path, record_max_session_bytes=10, **SETTINGS) as server:
+        with pytest.raises(TypeError):
+            RemoteEnv(server.target, "CartPole-v1", no_such_argument=1)
+        env = RemoteEnv(server.target, "CartPole-v1")
+        assert (env.recorded_as, env.reset(seed=1)[1]) == ("", {})
+        env.close()
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_session_goes_on_where_no_file_can_be_created(tmp_path: Path) -> None:
+    with Server(HOSTED, record=tmp_path / "folder", **SETTINGS) as server:
+        (tmp_path / "folder").rmdir()
+        env = RemoteEnv(server.target, "CartPole-v1")
+        assert (env.recorded_as, env.reset(seed=1)[1]) == ("", {})
+        env.close()
+
+
 def test_what_the_operator_named_is_left_out(tmp_path: Path) -> None:
     with Server(
         HOSTED, record=tmp_path, record_redact=["grav*", "map_name", "api_key"], **SETTINGS

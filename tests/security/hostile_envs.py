@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
 import resource
 import shutil
@@ -96,6 +97,15 @@ class Spy(gym.Env[Any, Any]):
         """Returns in which ways it can change a file or replace it."""
         return [name for name, way in _CHANGES.items() if _works(way, Path(file))]
 
+    def writable(self, folder: str) -> list[str]:
+        """Returns the files in a folder that it has open for writing."""
+        held = [Path("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
+        inside = [
+            link for link in held if link.is_symlink() and os.readlink(link).startswith(folder)
+        ]
+        modes = {link: fcntl.fcntl(int(link.name), fcntl.F_GETFL) & os.O_ACCMODE for link in inside}
+        return [os.readlink(link) for link, mode in modes.items() if mode != os.O_RDONLY]
+
     def governed(self, pid: int) -> list[str]:
         """Returns what it can set for another process."""
         return [name for name, way in _SETTINGS.items() if _works(way, pid)]
@@ -169,6 +179,7 @@ _CHANGES: dict[str, Callable[[Path], object]] = {
     ),
     "replace": _link_over,
     "create beside it": lambda file: file.with_name("beside").touch(),
+    "create without a name": lambda file: os.open(file.parent, os.O_TMPFILE | os.O_WRONLY),
     "make a link beside it": lambda file: file.with_name("link").symlink_to("/etc/passwd"),
     "make a directory beside it": lambda file: file.with_name("folder").mkdir(),
     "rename": lambda file: file.rename(file.with_name("renamed")),

@@ -21,6 +21,7 @@ from envwire.server import Server, ServerConfig
 from envwire.server._auth.scopes import Scope
 from envwire.server._auth.secret_files import followed, is_exposed, warn_of_exposed
 from envwire.server._auth.tokens import TokenFile
+from envwire.server._recording.files import path_of
 from envwire.server._worker.confining.landlock import landlock_version
 from envwire.server._worker.confining.system_calls import filters_calls
 from tests.conftest import ROOT
@@ -258,22 +259,19 @@ def test_an_environment_cannot_read_recordings(
 
 
 @pytest.mark.skipif(landlock_version() < WITH_TRUNCATE, reason="a kernel that lets files be cut")
-def test_an_environment_cannot_replace_recordings(
+def test_an_environment_cannot_touch_the_folder_of_recordings(
     spies: tuple[RemoteEnv, RemoteEnv, Server], directory: Path
 ) -> None:
-    """It can write to files in their folder, its own among them; that is all."""
-    recording = next((directory / "recordings").iterdir())
-    ways = ask(spies[0], "changed", str(recording))
-    (directory / "recordings" / "beside").unlink()
-    assert set(ways) == {
-        "append",
-        "append to the link of a descriptor",
-        "write without its path",
-        "write through the root of a process",
-        "create beside it",
-    }
-    folder = directory / "recordings"
-    assert ask(spies[0], "changed", str(folder)) == []
+    """It writes its own recording, through a descriptor that the front gave its process."""
+    spy, folder = spies[0], directory / "recordings"
+    tried = [*folder.iterdir(), folder]
+    assert [ask(spy, "changed", str(path)) for path in tried] == [[], [], []]
+    assert ask(spy, "writable", str(folder)) == [str(path_of(folder, spy.recorded_as))]
+    copy = spy.fork()
+    own = path_of(folder, copy.recorded_as)
+    assert ask(copy, "writable", str(folder)) == [str(own)]
+    copy.close()
+    own.unlink()
 
 
 def test_what_is_put_in_the_place_of_the_folder_gets_no_recordings(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from envwire.server._front.farm.orders import SlotOrders
 from envwire.server._front.http.port import Routes, operations
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.making import SessionMaker
+from envwire.server._front.makes.recordings import Recordings
 from envwire.server._front.makes.request_size import addressed, check_size
 from envwire.server._front.makes.warm_pool import WarmPool
 from envwire.server._front.malformed import malformed
@@ -85,8 +86,15 @@ class Front:
         self._direct = DirectListener(config, sessions, access, self.exchange)
         self._direct.start()
         self._reloading = Reloading(groups[""], sessions) if config.dev else None
+        self._recordings = Recordings(config)
         maker = SessionMaker(
-            config, admission, sessions, warm_pool, self._reloading, self._direct.addresses
+            config,
+            admission,
+            sessions,
+            warm_pool,
+            self._recordings,
+            self._reloading,
+            self._direct.addresses,
         )
         self.control_service = ControlService(config, groups.loaded, sessions, maker)
         self.notices = Notices(clock)
@@ -169,6 +177,7 @@ class Front:
             session.end(Event.DRAIN)
         await asyncio.gather(*(process.wait_exited() for process in ending))
         await self._groups.stop()
+        self._recordings.close()
 
     async def exchange(
         self, raw: bytes, stream: Stream | None = None, client: Client = TRUSTED

@@ -24,6 +24,9 @@ from envwire.server._ipc.message_slots import MessageSlots, MessageSlotsError
 
 #: Control socket message with a connection: the session's number, and its client's `MemoryUse`.
 ADMIT = struct.Struct("<Q??")
+#: Control socket message with the file of a session's recording, sent before its MAKE or COPY by a server that records:
+#: the session's number and the recording's name. Without a descriptor the session is not recorded.
+RECORDING = struct.Struct("<Q96s")
 #: Control socket message that requests a copy of the process, with a socket for the answer and the copy's descriptors.
 FORK = b"fork"
 #: Beginning of a MAKE frame's message: the slot that the session gets; the MakeRequest follows.

@@ -24,7 +24,6 @@ from envwire.server._processes.forkserver_start import (
     PendingFork,
 )
 from envwire.server._processes.groups.interpreter import Interpreter
-from envwire.server._recording.folder import open_folder
 from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.server")
@@ -53,7 +52,6 @@ class ForkserverLink:
         self.interpreter = Interpreter(config)
         self._adopted = adopted
         self._lifeline: tuple[int, int] | None = None
-        self._folder: list[int] = []
         self._stopped = False
         self._forks: dict[int, PendingFork] = {}
         self._numbers = count(1)
@@ -72,7 +70,6 @@ class ForkserverLink:
         """
         if self._lifeline is None:
             await asyncio.to_thread(self.interpreter.check)
-            self._folder = open_folder(self._config)
             self._lifeline = os.pipe2(os.O_CLOEXEC)
         clock = asyncio.get_running_loop().time
         began = clock()
@@ -94,7 +91,7 @@ class ForkserverLink:
 
     async def _launch(self, seconds: float = START_SECONDS) -> Loaded:
         """Starts a process in place of the present one, if there is one."""
-        process = ForkserverProcess(*self.interpreter.command(), self.lifeline, *self._folder)
+        process = ForkserverProcess(*self.interpreter.command(), self.lifeline)
         try:
             loaded = await process.load(self._config, seconds)
             if text := _threads_text(loaded.threads, self._config.start):
@@ -263,7 +260,7 @@ class ForkserverLink:
             await asyncio.wait({self._starting})
         self._lose()
         if self._lifeline is not None:
-            for descriptor in (*self._lifeline, *self._folder):
+            for descriptor in self._lifeline:
                 os.close(descriptor)
             self._lifeline = None
         if self._burial is not None:

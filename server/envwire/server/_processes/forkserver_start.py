@@ -98,16 +98,16 @@ class ForkserverProcess:
     Args:
         command: The interpreter and its arguments.
         variables: Its environment variables.
-        inherited: A descriptor that closes when the front is gone, and that of the folder of recordings.
+        lifeline: Descriptor that closes when the front is gone.
 
     Attributes:
         control: Our end of a packet socket to it.
         pid: Its process id.
     """
 
-    def __init__(self, command: list[str], variables: dict[str, str], *inherited: int) -> None:
+    def __init__(self, command: list[str], variables: dict[str, str], lifeline: int) -> None:
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        passed = theirs.fileno(), *inherited
+        passed = theirs.fileno(), lifeline
         # Not the event loop's subprocess functions: they fork, and run gRPC's fork handlers in a process that serves.
         self._process = subprocess.Popen(  # noqa: S603 - our own program
             [*command, *map(str, passed)],

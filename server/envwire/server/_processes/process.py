@@ -14,7 +14,14 @@ from operator import attrgetter
 from typing import Any
 
 from envwire.codec import FaultError, Reason
-from envwire.server._ipc.frames import ADMIT, FORK, PACKET_BYTES, FrameError, MemoryUse
+from envwire.server._ipc.frames import (
+    ADMIT,
+    FORK,
+    PACKET_BYTES,
+    RECORDING,
+    FrameError,
+    MemoryUse,
+)
 from envwire.server._ipc.orphans import kill
 from envwire.server._logs.fields import extra, of_sessions
 from envwire.server._processes.endpoints import FrontEndpoints, open_endpoints
@@ -212,9 +219,24 @@ class Process:
         Raises:
             LinkLostError: The process is gone or accepts no more connections.
         """
-        packet = ADMIT.pack(session.number, *memory)
+        self._hand_over(ADMIT.pack(session.number, *memory), [connection.fileno()])
+
+    def record(self, session: SessionLink, name: str, file: Sequence[int]) -> None:
+        """Hands the file of a recording over to a session that is ordered next.
+
+        Args:
+            session: The session.
+            name: The recording's name.
+            file: Its descriptor, which stays the caller's; empty if there is none.
+
+        Raises:
+            LinkLostError: The process is gone or accepts no more files.
+        """
+        self._hand_over(RECORDING.pack(session.number, name.encode()), file)
+
+    def _hand_over(self, packet: bytes, descriptors: Sequence[int]) -> None:
         try:
-            socket.send_fds(self._endpoints.control_socket, [packet], [connection.fileno()])
+            socket.send_fds(self._endpoints.control_socket, [packet], list(descriptors))
         except OSError as error:
             raise LinkLostError from error
 

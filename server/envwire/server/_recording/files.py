@@ -33,27 +33,48 @@ def new_name(env_id: str) -> str:
 
 def path_of(directory: str | os.PathLike[str], name: str) -> Path:
     """Returns the file of a recording."""
-    return Path(directory) / f"{name}{SUFFIX}"
+    return Path(directory) / file_name(name)
 
 
-class AppendedFile:
-    """A new append-only file of whole entries, readable only by its owner.
+def file_name(name: str) -> str:
+    """Returns the name of a recording's file."""
+    return f"{name}{SUFFIX}"
+
+
+def create_file(folder: int, name: str) -> int:
+    """Creates a file for appending, readable only by its owner, and returns its descriptor.
 
     It is locked while its writer lives, which tells others that it is unfinished.
 
     Args:
-        path: Its path.
-        limit: Largest size in bytes; 0 for no limit.
+        folder: Descriptor of its folder.
+        name: Its name there.
 
     Raises:
         OSError: The file cannot be created.
     """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(name, flags, 0o600, dir_fd=folder)
+    with contextlib.suppress(OSError):  # not every file system has locks
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    return descriptor
 
-    def __init__(self, path: Path, limit: int) -> None:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._descriptor = os.open(path, flags, 0o600)
-        with contextlib.suppress(OSError):  # not every file system has locks
-            fcntl.flock(self._descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+
+class AppendedFile:
+    """An append-only file of whole entries.
+
+    Args:
+        name: The recording's name.
+        descriptor: Descriptor of the file, which is empty. This object owns it.
+        limit: Largest size in bytes; 0 for no limit.
+
+    Attributes:
+        name: The recording's name.
+    """
+
+    def __init__(self, name: str, descriptor: int, limit: int) -> None:
+        self.name = name
+        self._descriptor = descriptor
         self._limit = limit
         self._size = 0
 
@@ -89,5 +110,7 @@ class AppendedFile:
                 rest = rest[os.write(self._descriptor, rest) :]
 
     def close(self) -> None:
-        """Closes the file, which releases its lock."""
-        os.close(self._descriptor)
+        """Closes the file, which releases its lock. Closing it twice is harmless."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 
 from envwire.codec.fastpath.attached_arrays import pieces
-from envwire.server._recording.files import AppendedFile, FullError, new_name, path_of
+from envwire.server._recording.files import AppendedFile, FullError
 from envwire.server._recording.redaction import Redaction
 from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig
@@ -52,28 +52,22 @@ class Recording:
         self._begun = 0
         self.name = ""
 
-    def begin(self, made: pb.MakeResponse) -> None:
-        """Creates the file with its header; if that fails, or nothing may be recorded, the name stays empty.
+    def begin(self, made: pb.MakeResponse, file: AppendedFile | None) -> None:
+        """Writes the header; if that fails, or nothing may be recorded, the name stays empty.
 
         Args:
             made: The answer to the Make.
+            file: The file, closed with the recording; None if there is none.
         """
-        if self._stopped:
+        if file is None:
             return
-        self.name = new_name(self._make.env_id)
-        path = path_of(self._config.record, self.name)
-        self._begun = time.monotonic_ns()
-        header = self._header(made)
-        try:
-            self._file = AppendedFile(path, self._config.record_max_session_bytes)
-        except OSError as error:
-            self._stop(f"not begun: {error}")
+        if self._stopped:
+            file.close()
+            return
+        self.name, self._file, self._begun = file.name, file, time.monotonic_ns()
+        self._append("header", [self._header(made).SerializeToString()])
+        if not self._goes_on:  # a file without its header cannot be read; the front removes it
             self.name = ""
-        self._append("header", [header.SerializeToString()])
-        if self.name and self._file is None:  # a file without its header cannot be read
-            self.name = ""
-            with contextlib.suppress(OSError):
-                path.unlink()
 
     def _header(self, made: pb.MakeResponse) -> RecordingHeader:
         header = RecordingHeader(form=FORM, make=self._make, made=made)
@@ -112,9 +106,13 @@ class Recording:
         """
         copy = Recording(self._config, self._make, self._libraries)
         copy._copied = (self.name, self._entries)
-        copy._stopped = self._file is None
+        copy._stopped = not self._goes_on
         self._close()
         return copy
+
+    @property
+    def _goes_on(self) -> bool:
+        return self._file is not None
 
     def _append(self, kind: str, content: Sequence[bytes | memoryview], last: bool = False) -> None:
         if self._file is None:

@@ -28,7 +28,6 @@ from typing import NoReturn
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._ipc.frames import PACKET_BYTES
 from envwire.server._ipc.orphans import children, inherit_orphans, kill, mark_descendants, reap
-from envwire.server._recording.folder import pinned
 from envwire.server._worker.confining.confinement import Confinement
 from envwire.server._worker.confining.control_groups import ControlGroups
 from envwire.server._worker.interpreters import NewInterpreters
@@ -52,7 +51,6 @@ class Forkserver:
         config: The server's settings.
         interpreters: Starts session processes that are not forked.
         groups: The control groups of the sessions.
-        folder: Descriptor of the folder of recordings, if the server records.
     """
 
     def __init__(
@@ -63,13 +61,11 @@ class Forkserver:
         config: ServerConfig,
         interpreters: NewInterpreters,
         groups: ControlGroups,
-        folder: Sequence[int] = (),
     ) -> None:
         self._control = control
         self._lifeline = lifeline
         self._catalogue = catalogue
-        self._config = pinned(config, folder)
-        self._folder = folder
+        self._config = config
         self._interpreters = interpreters
         self._sessions: set[int] = set()
         self._groups = groups
@@ -171,7 +167,7 @@ class Forkserver:
         start = self._config.start
         if start == "fork" or (start == "auto" and count_threads() == 1):
             return os.fork()
-        passed = [self._lifeline, *descriptors, *self._folder]
+        passed = [self._lifeline, *descriptors]
         return self._interpreters.start(passed, partial(confine, group, self._confinement))
 
     def _become_session(self, group: Path | None, descriptors: Sequence[int]) -> NoReturn:

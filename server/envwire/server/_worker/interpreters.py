@@ -45,7 +45,7 @@ class NewInterpreters:
         """Starts a session process and returns its pid; the caller reaps it.
 
         Args:
-            descriptors: Those of `SessionDescriptors`, and of the folder of recordings, if the server records.
+            descriptors: Those of `SessionDescriptors`.
             confine: Confines the new process before its program starts.
 
         Raises:

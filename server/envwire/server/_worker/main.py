@@ -10,7 +10,6 @@ import json
 import os
 import socket
 import sys
-from collections.abc import Sequence
 from typing import BinaryIO
 
 from envwire.server._auth.attribute_access import AttributeAccess
@@ -23,7 +22,6 @@ from envwire.server._hosting.libraries import (
     program_catalogue,
 )
 from envwire.server._hosting.sources import operator_files, pin_sources
-from envwire.server._recording.folder import pinned
 from envwire.server._worker.confining.control_groups import ControlGroups
 from envwire.server._worker.forkserver import Forkserver
 from envwire.server._worker.interpreters import SESSION, NewInterpreters
@@ -75,8 +73,7 @@ def _load_and_tell(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
     return catalogue
 
 
-def _serve_forks(control: int, lifeline: int, *folder: int) -> int:
-    _keep(folder)
+def _serve_forks(control: int, lifeline: int) -> int:
     config = _settings()
     interpreters = NewInterpreters.like_this(config.to_json())
     groups = ControlGroups.here()  # forks, so it comes before modules may start threads
@@ -89,15 +86,14 @@ def _serve_forks(control: int, lifeline: int, *folder: int) -> int:
     gc.collect()
     gc.freeze()  # keeps the garbage collector from writing to pages that sessions share
     control_socket = socket.socket(fileno=control)
-    Forkserver(control_socket, lifeline, catalogue, config, interpreters, groups, folder).run()
+    Forkserver(control_socket, lifeline, catalogue, config, interpreters, groups).run()
     return 0
 
 
 def _serve_session(*descriptors: int) -> int:
     config = _settings()
-    endpoints = SessionDescriptors(*descriptors[: len(SessionDescriptors._fields)])
-    folder = descriptors[len(endpoints) :]
-    _keep(descriptors)
+    for descriptor in descriptors:  # programs that environments start do not get them
+        os.set_inheritable(descriptor, False)
 
     def load() -> Catalogue:
         catalogue = _load(config, ThreadWatch())
@@ -105,13 +101,7 @@ def _serve_session(*descriptors: int) -> int:
         lasting_threads(0.0)  # ends those of OpenBLAS, or the process could not fork itself
         return catalogue
 
-    become_session(pinned(config, folder), endpoints, load)
-
-
-def _keep(descriptors: Sequence[int]) -> None:
-    """Keeps descriptors from programs that environments start."""
-    for descriptor in descriptors:
-        os.set_inheritable(descriptor, False)
+    become_session(config, SessionDescriptors(*descriptors), load)
 
 
 def main() -> int:

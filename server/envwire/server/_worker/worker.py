@@ -1,20 +1,25 @@
 """The session process: its connections to the front, and a loop that waits for frames and dispatches them.
 
 Frames arrive on three kinds of sockets that are kept apart: the link, to which only the front writes; the control
-socket, on which the front hands over direct channels and requests copies of the process; and the direct channels.
+socket, on which the front hands over direct channels and files of recordings, and requests copies of the process; and
+the direct channels.
 A process holds one session unless the operator lets sessions share processes.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from envwire.server._hosting.libraries import Catalogue
-from envwire.server._ipc.frames import ADMIT, FORK, FrameSocket, MemoryUse
+from envwire.server._ipc.frames import ADMIT, FORK, RECORDING, FrameSocket, MemoryUse
 from envwire.server._ipc.message_slots import REPLIES, MessageSlots
 from envwire.server._ipc.scoreboard import Scoreboard
+from envwire.server._recording.files import AppendedFile
 from envwire.server._worker.direct.service import DirectService
 from envwire.server._worker.forking import COPY_DESCRIPTORS, Copied, serve_fork
 from envwire.server._worker.link.making import SessionMaker
@@ -80,8 +85,14 @@ class Worker:
         self._direct = DirectService(
             self._poller, self._sessions, endpoints.frames, self._serve_link, config
         )
+        self._files: dict[int, AppendedFile | None] = {}
         maker = SessionMaker(
-            self.catalogue, self._sessions, config, self.origin, endpoints.scoreboard
+            self.catalogue,
+            self._sessions,
+            config,
+            self.origin,
+            endpoints.scoreboard,
+            self._recording_file,
         )
         self._link = LinkService(
             endpoints.frames, self._sessions, maker, self._direct, config.max_message_bytes
@@ -94,7 +105,7 @@ class Worker:
             In a process that was forked for a copy of the session, the worker to run there; else None.
         """
         self._poller.watch(self.endpoints.link.fileno(), self._link.serve)
-        self._poller.watch(self.endpoints.control_socket.fileno(), self._serve_control)
+        self._poller.watch(self.endpoints.control_socket.fileno(), self._serve_ready_control)
         with self._sessions.warnings.installed():
             try:
                 with contextlib.suppress(ConnectionError):  # the front is gone
@@ -112,23 +123,53 @@ class Worker:
     def _serve_link(self) -> None:
         self._link.serve()
 
+    def _serve_ready_control(self) -> None:
+        """Handles a packet on the control socket, unless a Make that was ready with it has already read it."""
+        try:  # `recv_fds` of Python ignores its flags
+            self.endpoints.control_socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        self._serve_control()
+
     def _serve_control(self) -> None:
-        """Reads and handles one packet on the control socket.
+        """Waits for one packet on the control socket, and handles it.
 
         Raises:
             Copied: This process is the requested copy.
             ConnectionResetError: The front is gone.
         """
         control_socket = self.endpoints.control_socket
-        packet, descriptors, _, _ = socket.recv_fds(control_socket, ADMIT.size, COPY_DESCRIPTORS)
+        size = RECORDING.size  # the longest
+        packet, descriptors, _, _ = socket.recv_fds(control_socket, size, COPY_DESCRIPTORS)
         if not packet:
             raise ConnectionResetError("the front is gone")
         if packet == FORK and descriptors:
             serve_fork(descriptors, self._sessions.packed)
+        elif len(packet) == size:
+            number, name = RECORDING.unpack(packet)
+            self._files[number] = self._handed(name.rstrip(b"\0").decode(), descriptors)
         elif descriptors:  # no descriptor: too many open files here; the client retries
             number, *memory = ADMIT.unpack(packet)
             connection = socket.socket(fileno=descriptors[0])
             self._direct.admit(number, MemoryUse(*memory), connection)
+
+    def _handed(self, name: str, descriptors: Sequence[int]) -> AppendedFile | None:
+        """Returns the file that the front handed over, if it could create one and this process could take it."""
+        if not descriptors:
+            if name:
+                print(
+                    "not recorded: too many files are open in the process of the environment",
+                    file=sys.stderr,
+                )
+            return None
+        os.set_inheritable(descriptors[0], False)  # programs that environments start do not get it
+        return AppendedFile(name, descriptors[0], self.config.record_max_session_bytes)
+
+    def _recording_file(self, number: int) -> AppendedFile | None:
+        """Returns the file of a session's recording, which the front has handed over already."""
+        while self.config.record and number not in self._files:
+            self._serve_control()
+        return self._files.pop(number, None)
 
     def _copy(
         self, link: int, output: int, control_socket: int, scoreboard: int, lifeline: int

@@ -14,6 +14,7 @@ from envwire.codec.errors.statuses import reason_of
 from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._auth.client import Client
 from envwire.server._front.makes.admission import Admission
+from envwire.server._front.makes.recordings import Recordings
 from envwire.server._front.makes.warm_pool import WarmEnvironment, WarmPool
 from envwire.server._front.reloading import Reloading
 from envwire.server._front.sessions.backlog import Backlog
@@ -42,6 +43,7 @@ class SessionMaker:
         admission: Checks Makes and reserves slots.
         sessions: The table of sessions.
         warm_pool: The pool of environments made ahead.
+        recordings: Creates the files of recordings.
         reloading: Reloads the environments after edits; None without --dev.
         direct_addresses: Addresses of the direct port.
     """
@@ -50,6 +52,7 @@ class SessionMaker:
     _admission: Admission
     _sessions: Sessions
     _warm_pool: WarmPool
+    _recordings: Recordings
     _reloading: Reloading | None
     _direct_addresses: list[str]
 
@@ -91,7 +94,12 @@ class SessionMaker:
             session.what = f"a copy of session {order.id}"
         self._sessions.add(session)
         placed = clock()
-        reply = await self._ask(session, order, group, warm)
+        try:
+            async with self._recordings.recorded(session):
+                reply = await self._ask(session, order, group, warm)
+        except asyncio.CancelledError:
+            session.end(Event.CLOSE)
+            raise
         if reply.HasField("make") and warm is None:
             self._sessions.make_timings.add(
                 reserved - begun, placed - reserved, clock() - placed, session.counters
@@ -119,16 +127,12 @@ class SessionMaker:
     async def _ask(
         self, session: SessionRecord, order: _Order, group: Group, warm: WarmEnvironment | None
     ) -> pb.InteractResponse:
-        try:
-            if warm:
-                raw = warm.reply
-            elif isinstance(order, SessionRecord):
-                raw = await session.copy()
-            else:
-                raw = await session.make(order)
-        except asyncio.CancelledError:
-            session.end(Event.CLOSE)
-            raise
+        if warm:
+            raw = warm.reply
+        elif isinstance(order, SessionRecord):
+            raw = await session.copy()
+        else:
+            raw = await session.make(order)
         reply = _read_made(raw)
         if reply is None:
             session.end(Event.MISBEHAVE)
@@ -140,6 +144,8 @@ class SessionMaker:
         session.on_made(group.config.step_timeout)
         made = reply.make
         session.renders = made.render_mode == RENDER_MODE
+        session.recorded = bool(made.recording)
+        made.recording = session.recording if session.recorded else ""
         log_made(session, made)
         made.session_id, made.secret = session.id, session.secret
         made.address, made.incarnation = self._config.advertise, self._sessions.incarnation

@@ -8,7 +8,7 @@ import copy
 import secrets
 import socket
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
@@ -58,6 +58,8 @@ class SessionRecord:
         picture: The last picture that was taken for a watcher.
         events: Its latest events with their times by the clock, for watchers.
         header: The bytes with which every request of the owner begins.
+        recording: The name of the recording whose file its process got; "" if there is none.
+        recorded: Whether the process has begun the recording.
     """
 
     lease: InitVar[float]
@@ -75,6 +77,8 @@ class SessionRecord:
     group: str = ""
     env_id: str = ""
     what: str = ""
+    recording: str = ""
+    recorded: bool = False
     as_arrays: bool = False
     renders: bool = False
     picture: Picture | None = None
@@ -90,6 +94,17 @@ class SessionRecord:
         self.header = session_header(self.id, self.secret)
         self.began = self.clock()
         self.activity = Activity(self.process, self._link, self.clock, lease, timeout)
+
+    def record(self, name: str, file: Sequence[int]) -> None:
+        """Hands the file of its recording over to the process, before the environment is made.
+
+        Args:
+            name: The recording's name.
+            file: Its descriptor, which stays the caller's; empty if there is none.
+        """
+        with contextlib.suppress(LinkLostError):  # so is the Make that follows
+            self.process.record(self._link, name, file)
+            self.recording = name
 
     async def make(self, order: MakeOrder) -> bytes:
         """Orders the process to make the environment; returns its reply.

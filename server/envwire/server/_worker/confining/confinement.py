@@ -26,7 +26,6 @@ from pathlib import Path
 
 from envwire.server._worker.confining.closed_paths import MOUNTS, unchangeable, unreadable
 from envwire.server._worker.confining.landlock import (
-    APPEND,
     READ,
     WRITE,
     above,
@@ -73,8 +72,6 @@ class Confinement:
         allowed = Counter[Path]()
         for right, paths in closed.items():
             allowed.update(dict.fromkeys(beside(paths) if paths else [Path("/")], right))
-        if record := self._config.record:
-            allowed[Path(record).resolve()] |= APPEND
         self._ruleset = make_ruleset(allowed)
 
     def apply(self) -> None:

@@ -40,8 +40,6 @@ WRITE = (
     | _MAKE_LINK
     | _MOVE
 )
-#: The right to make files and to write to them, but neither to cut, move, remove nor read any.
-APPEND = _WRITE_FILE | _MAKE_FILE
 _DEVICES = _MAKE_CHARACTER_DEVICE | _MAKE_BLOCK_DEVICE
 #: Rights that a rule for a file, rather than a directory, may have.
 _OF_FILES = READ | _WRITE_FILE | _TRUNCATE

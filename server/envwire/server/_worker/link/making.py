@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import time
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from envwire.codec import FaultError, Reason
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._hosting.making import describe, make_environment
 from envwire.server._ipc.frames import SLOT, Frame
 from envwire.server._ipc.scoreboard import Scoreboard
+from envwire.server._recording.files import AppendedFile
 from envwire.server._recording.recording import Recording
 from envwire.server._session.session import Session
 from envwire.server._worker.forking import obstacle
@@ -35,6 +36,7 @@ class SessionMaker:
         config: The server's settings.
         origin: The session that the process was forked with, if it is a copy.
         scoreboard: Holds the rows of the sessions.
+        recording_file: Returns the file that the front created for a session, by its number; None if there is none.
     """
 
     catalogue: Catalogue
@@ -42,11 +44,7 @@ class SessionMaker:
     config: ServerConfig
     origin: ServedSession | None
     scoreboard: Scoreboard
-
-    def __post_init__(self) -> None:
-        """Makes the directory of recordings absolute: an environment may change the current one."""
-        if self.config.record:
-            self.config = replace(self.config, record=os.path.abspath(self.config.record))
+    recording_file: Callable[[int], AppendedFile | None]
 
     def make(self, frame: Frame) -> Started:
         """Makes the environment that the front ordered.
@@ -59,16 +57,21 @@ class SessionMaker:
         request = environment_pb2.MakeRequest.FromString(frame.message[SLOT.size :])
         begun = time.monotonic_ns()
         self.scoreboard.begin(slot)  # other sessions of the process wait for it
+        file = self.recording_file(frame.session)
         try:
-            return self._started(frame.session, slot, self._make(request), begun)
+            return self._started(frame.session, slot, self._make(request), begun, file)
         except BaseException:
             self.scoreboard.clear(slot)
+            if file is not None:
+                file.close()
             raise
 
-    def _started(self, number: int, slot: int, session: Session, begun: int) -> Started:
+    def _started(
+        self, number: int, slot: int, session: Session, begun: int, file: AppendedFile | None
+    ) -> Started:
         """Gives a session its scoreboard row, and records there how long it took since `begun`, in nanoseconds."""
         made = time.monotonic_ns()
-        reply = self._describe(session)
+        reply = self._describe(session, file)
         row = self.scoreboard.row(slot, made - begun, time.monotonic_ns() - made)
         session.counts = row
         if self.config.episodes_counted:
@@ -101,9 +104,10 @@ class SessionMaker:
         if origin is None:
             raise FaultError(Reason.UNSUPPORTED, "this process was not forked with a session")
         self.sessions.warnings.log = origin.session.warnings
-        return self._started(frame.session, 0, origin.session, time.monotonic_ns())
+        file = self.recording_file(frame.session)
+        return self._started(frame.session, 0, origin.session, time.monotonic_ns(), file)
 
-    def _describe(self, session: Session) -> bytes:
+    def _describe(self, session: Session, file: AppendedFile | None) -> bytes:
         reply = environment_pb2.InteractResponse()
         reply.make.CopyFrom(_description(session))
         reply.make.capabilities.extend(session.capabilities)
@@ -111,7 +115,7 @@ class SessionMaker:
             reply.make.capabilities.append("fork")
         session.warnings.move_to(reply.make)
         if isinstance(session, RecordedSession):
-            session.begin_recording(reply.make)
+            session.begin_recording(reply.make, file)
         return reply.SerializeToString()
 
 

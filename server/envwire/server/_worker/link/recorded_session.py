@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from envwire.server._recording.files import AppendedFile
 from envwire.server._recording.recording import Recording
 from envwire.server._session.session import Session
 from envwire.v1 import environment_pb2 as pb
@@ -24,9 +25,9 @@ class RecordedSession(Session):
     recording: Recording
     _asked = b""
 
-    def begin_recording(self, made: pb.MakeResponse) -> None:
+    def begin_recording(self, made: pb.MakeResponse, file: AppendedFile | None) -> None:
         """Begins the recording with the answer to Make, and writes its name into that answer."""
-        self.recording.begin(made)
+        self.recording.begin(made, file)
         made.recording = self.recording.name
 
     def copied(self) -> None:
