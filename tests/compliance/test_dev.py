@@ -57,6 +57,11 @@ class Laboratory:
         self.text = self.text.replace(old, new)
         self._write()
 
+    def restore(self) -> None:
+        """Takes all edits back; the next make loads the module as it was."""
+        self.text = _MODULE
+        self._write()
+
     def _write(self) -> None:
         """Writes the module in one stroke; all edits fall into one second."""
         self._edits += 1
@@ -83,9 +88,24 @@ class Laboratory:
 
 @pytest.fixture
 def laboratory(tmp_path: Path) -> Iterator[Laboratory]:
+    """One whose log the test reads from its beginning."""
     running = Laboratory(tmp_path)
     yield running
     running.stop()
+
+
+@pytest.fixture(scope="module")
+def lasting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Laboratory]:
+    running = Laboratory(tmp_path_factory.mktemp("laboratory"))
+    yield running
+    running.stop()
+
+
+@pytest.fixture
+def shared(lasting: Laboratory) -> Laboratory:
+    """One that other tests use as well, for answers of the server."""
+    lasting.restore()
+    return lasting
 
 
 def raised(env: RemoteEnv) -> str:
@@ -107,12 +127,12 @@ def test_new_sessions_get_the_edited_code_and_old_ones_go_on(laboratory: Laborat
             assert "1 go on with what they began with" in said
 
 
-def test_tracebacks_show_the_lines_that_ran(laboratory: Laboratory) -> None:
-    with laboratory.make() as old:
+def test_tracebacks_show_the_lines_that_ran(shared: Laboratory) -> None:
+    with shared.make() as old:
         old.reset()
-        laboratory.edit("import envwire", "\n\n# shifted\nimport envwire")
-        laboratory.edit("wall one", "wall two")
-        with laboratory.make() as new:
+        shared.edit("import envwire", "\n\n# shifted\nimport envwire")
+        shared.edit("wall one", "wall two")
+        with shared.make() as new:
             new.reset()
             assert 'line 13, in step\n    raise ValueError("wall one")' in raised(old)
             assert 'line 16, in step\n    raise ValueError("wall two")' in raised(new)
@@ -126,29 +146,29 @@ def test_the_terminal_shows_an_edit_that_cannot_be_imported_before_anything_is_m
     laboratory.await_log("AttributeError", "regster")
 
 
-def test_a_broken_edit_is_the_answer_to_a_make_until_it_is_mended(laboratory: Laboratory) -> None:
-    with laboratory.make() as old:
-        laboratory.edit("import envwire", "import (envwire")
+def test_a_broken_edit_is_the_answer_to_a_make_until_it_is_mended(shared: Laboratory) -> None:
+    with shared.make() as old:
+        shared.edit("import envwire", "import (envwire")
         with pytest.raises(RemoteError, match=r"maze.py(.|\n)*line 2(.|\n)*SyntaxError"):
-            laboratory.make()
+            shared.make()
         assert old.reset()[0] == 1
-        laboratory.edit("import (envwire", "import envwire")
-        laboratory.make().close()
+        shared.edit("import (envwire", "import envwire")
+        shared.make().close()
 
 
 def test_a_module_that_could_not_be_imported_is_tried_again_with_each_make(
-    laboratory: Laboratory,
+    shared: Laboratory,
 ) -> None:
-    laboratory.edit("import envwire", "import walls\nimport envwire")
+    shared.edit("import envwire", "import walls\nimport envwire")
     with pytest.raises(RemoteError, match="No module named 'walls'"):
-        laboratory.make()
-    (laboratory.path.parent / "walls.py").write_text("", encoding="utf-8")  # was not there to watch
-    laboratory.make().close()
+        shared.make()
+    (shared.path.parent / "walls.py").write_text("", encoding="utf-8")  # was not there to watch
+    shared.make().close()
 
 
-def test_an_id_that_an_edit_registers_can_be_made(laboratory: Laboratory) -> None:
-    laboratory.edit(", entry_point=Maze)", ', entry_point=Maze)\ngym.register("lab/New-v0", Maze)')
-    RemoteEnv(laboratory.target, "lab/New-v0").close()
+def test_an_id_that_an_edit_registers_can_be_made(shared: Laboratory) -> None:
+    shared.edit(", entry_point=Maze)", ', entry_point=Maze)\ngym.register("lab/New-v0", Maze)')
+    RemoteEnv(shared.target, "lab/New-v0").close()
 
 
 def test_a_crash_of_a_session_from_before_an_edit_is_still_told(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from envwire.server import Server
 from tests.faults.scene import active
 
 NAME = "farm.test"
-HOSTS = tuple(f"127.0.0.{last}" for last in range(2, 6))
+HOSTS = ("127.0.0.2", "127.0.0.3")
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +50,9 @@ def target(port: int, monkeypatch: pytest.MonkeyPatch) -> str:
 @pytest.mark.parametrize("transport", ["unary", "stream", "direct-tcp"])
 def test_all_of_many_clients_find_their_sessions(target: str, port: int, transport: str) -> None:
     envs = [RemoteEnv(target, "CartPole-v1", transport=transport) for _ in range(8)]
-    assert [active(f"{host}:{port}") for host in HOSTS] == [2, 2, 2, 2]
+    assert [active(f"{host}:{port}") for host in HOSTS] == [4, 4]
     for env in envs:
         env.reset(seed=1)
         env.step(0)
         env.close()
-    assert [active(f"{host}:{port}") for host in HOSTS] == [0, 0, 0, 0]
+    assert [active(f"{host}:{port}") for host in HOSTS] == [0, 0]

@@ -42,8 +42,9 @@ from tests.faults.scene import (
 MEGABYTE = 1 << 20
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server() -> Iterator[Server]:
+    """One server that has too much of one thing after another."""
     with serve() as running:
         yield running
 
@@ -109,12 +110,13 @@ def test_a_front_without_files_does_not_spin(server: Server) -> None:
     env.close()
 
 
-def test_a_machine_without_processes_refuses_and_recovers(server: Server) -> None:
+def test_a_machine_without_processes_refuses_and_recovers() -> None:
     group = Path(f"/sys/fs/cgroup/pids/envwire-test-{os.getpid()}")
     try:
         group.mkdir()
     except OSError as error:
         pytest.skip(f"needs a cgroup of its own: {error}")
+    server = serve().start()
     try:
         env = make(server)
         forkserver = forkserver_of(server.pid)

@@ -157,16 +157,15 @@ def test_collected_and_exited_clients_free_their_slots(fragile: Server) -> None:
 
 
 @pytest.mark.parametrize("transport", ["unary", "stream"])
-def test_the_clients_own_timeout(transport: str) -> None:
-    with start() as server:
-        env = RemoteEnv(server.target, FAULTY, transport=transport, timeout=0.9)
-        pid = env.reset()[1]["pid"]
-        os.kill(pid, signal.SIGSTOP)
-        with pytest.raises(RequestTimeoutError, match=r"0\.9 s"):
-            env.step(0)
-        os.kill(pid, signal.SIGCONT)
-        assert env.step(0)[4] == {"steps": 2}, "the step was served all the same, once"
-        env.close()
+def test_the_clients_own_timeout(server: Server, transport: str) -> None:
+    env = RemoteEnv(server.target, FAULTY, transport=transport, timeout=0.9)
+    pid = env.reset()[1]["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    with pytest.raises(RequestTimeoutError, match=r"0\.9 s"):
+        env.step(0)
+    os.kill(pid, signal.SIGCONT)
+    assert env.step(0)[4] == {"steps": 2}, "the step was served all the same, once"
+    env.close()
 
 
 def test_a_hung_close_does_not_hang_the_client() -> None:

@@ -222,7 +222,9 @@ def test_errors_of_export_are_one_line(recorded: tuple[Path, Seen, Server], tmp_
         assert told.output.count("\n") == 1
 
 
-def test_a_replay_is_the_same_here_and_on_a_server(recorded: tuple[Path, Seen, Server]) -> None:
+def test_a_replay_is_the_same_here_and_on_a_server(
+    recorded: tuple[Path, Seen, Server], server: Server
+) -> None:
     path, seen, _ = recorded
     told = envwire("replay", path)
     assert (told.exit_code, told.output.splitlines()) == (
@@ -232,8 +234,7 @@ def test_a_replay_is_the_same_here_and_on_a_server(recorded: tuple[Path, Seen, S
             "the recording was closed by its client",
         ],
     )
-    with Server(["CartPole-v1"]) as server:
-        assert envwire("replay", path, "--target", server.target).output == told.output
+    assert envwire("replay", path, "--target", server.target).output == told.output
 
 
 def test_the_first_answer_that_differs_is_told(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -68,22 +68,29 @@ def play(envs: Any, mode: str) -> None:
             envs.reset(options={"reset_mask": over})
 
 
-@pytest.fixture(scope="module", params=MODES)
-def played(request: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Diary]]:
-    """The recording of a vector environment, and the diaries of the same environments here."""
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Path]]:
+    """A server that records, and where."""
     folder = tmp_path_factory.mktemp("recorded")
-    mode = request.param
-    with Server([ENV_ID], record=folder) as server:
-        envs = RemoteVectorEnv(
-            server.target,
-            ENV_ID,
-            COUNT,
-            sessions=1,
-            autoreset_mode=mode,
-            env_kwargs={"max_episode_steps": LIMIT},
-        )
-        play(envs, mode)
-        envs.close()
+    with Server([ENV_ID], record=folder) as running:
+        yield running, folder
+
+
+@pytest.fixture(scope="module", params=MODES)
+def played(request: Any, recording: tuple[Server, Path]) -> tuple[Path, list[Diary]]:
+    """The recording of a vector environment, and the diaries of the same environments here."""
+    server, folder = recording
+    mode, before = request.param, set(folder.iterdir())
+    envs = RemoteVectorEnv(
+        server.target,
+        ENV_ID,
+        COUNT,
+        sessions=1,
+        autoreset_mode=mode,
+        env_kwargs={"max_episode_steps": LIMIT},
+    )
+    play(envs, mode)
+    envs.close()
     make = partial(gym.make, ENV_ID, max_episode_steps=LIMIT)
     diaries: list[Diary] = []
 
@@ -94,7 +101,7 @@ def played(request: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
     local = SyncVectorEnv([diary] * COUNT, autoreset_mode=AutoresetMode[mode])
     play(local, mode)
     local.close()
-    (path,) = folder.glob(f"*{SUFFIX}")
+    (path,) = set(folder.glob(f"*{SUFFIX}")) - before
     return path, diaries
 
 

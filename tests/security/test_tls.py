@@ -29,10 +29,9 @@ ENV = "CartPole-v1"
 CERTS = certificates()
 
 
-@pytest.fixture(scope="module")
-def plain() -> Iterator[Server]:
-    with Server([ENV]) as server:
-        yield server
+@pytest.fixture
+def plain(server: Server) -> Server:
+    return server
 
 
 @pytest.fixture(scope="module")
