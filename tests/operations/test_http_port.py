@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import os
 import re
-import select
 import signal
 import socket
 import ssl
@@ -190,21 +190,40 @@ def test_what_is_no_request_harms_nobody(port: Port, sent: bytes) -> None:
     assert port.get("/livez") == (200, "ok\n")
 
 
-def test_connections_are_bounded(port: Port) -> None:
-    held = [socket.create_connection(("127.0.0.1", port.number), SECONDS) for _ in range(100)]
-    deadline = time.monotonic() + SECONDS
-    while len(select.select(held, [], [], SECONDS)[0]) < 36:  # what is closed can be read
-        assert time.monotonic() < deadline
-    for each in held:
-        each.close()
-    assert eventually(lambda: lives(port)), "those that were closed made no room"
+HALF_A_HEAD, HALF_A_HANDSHAKE = b"GET /livez HTTP/1.1\r\n", b"\x16\x03\x01\x02\x00\x01"
 
 
-def lives(port: Port) -> bool:
-    try:
-        return port.get("/livez")[0] == 200
-    except (OSError, http.client.HTTPException):
-        return False
+def occupy(port: Port, count: int, said: bytes, stack: contextlib.ExitStack) -> None:
+    for _ in range(count):
+        peer = socket.create_connection(("127.0.0.1", port.number), SECONDS)
+        stack.enter_context(contextlib.closing(peer)).sendall(said)
+
+
+def test_requests_without_an_end_keep_nobody_from_an_answer(port: Port) -> None:
+    with contextlib.ExitStack() as stack:
+        for _ in range(10):
+            occupy(port, 70, HALF_A_HEAD, stack)
+            assert port.get("/livez") == (200, "ok\n")
+        assert eventually(lambda: open_connections(port) <= 8)
+
+
+def test_half_handshakes_keep_nobody_from_an_answer() -> None:
+    port = Port(ssl.create_default_context(cafile=str(certificates().path("ca"))))
+    with (
+        Server([ENV], http_port=port.number, **certificates().server()),
+        contextlib.ExitStack() as stack,
+    ):
+        for _ in range(3):
+            occupy(port, 100, HALF_A_HANDSHAKE, stack)
+            assert port.get("/livez") == (200, "ok\n")
+        assert eventually(lambda: open_connections(port) <= 8)
+
+
+def open_connections(port: Port) -> int:
+    """Returns how many connections the port's server has open."""
+    rows = map(str.split, Path("/proc/net/tcp").read_text().splitlines()[1:])
+    local, established = f"0100007F:{port.number:04X}", "01"
+    return sum(row[1] == local and row[3] == established for row in rows)
 
 
 def test_with_tokens_metrics_take_scope_observe_and_health_takes_none(tmp_path: Path) -> None:

@@ -95,7 +95,9 @@ class Access:
         if self._tokens is not None:
             return _by_token(self._tokens, peer)
         certificate = peer.certificate
-        name = f"certificate {certificate}" if certificate else f"address {_counted(peer.address)}"
+        name = (
+            f"certificate {certificate}" if certificate else f"address {counted_as(peer.address)}"
+        )
         return Client(name, self._scopes, _ASK_FOR_TOKENS, reservation=peer.reservation)
 
     def _by_ticket(self, signed: bytes) -> Client:
@@ -167,7 +169,7 @@ def _by_token(tokens: TokenFile, peer: PeerIdentity) -> Client:
 
 
 @lru_cache(4096)
-def _counted(address: str) -> str:
+def counted_as(address: str) -> str:
     """Returns the name under which the clients at an address are counted.
 
     The owner of an IPv6 network has 2**64 addresses, and a client on this machine has the Unix socket and all loopback

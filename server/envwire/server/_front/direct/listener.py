@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 import logging
 import secrets
 import socket
@@ -18,6 +17,7 @@ from typing import Any
 from envwire.codec import FaultError, Reason, encode_fault
 from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._auth.tls import server_tls
+from envwire.server._front.accepting import Acceptor, Bounds
 from envwire.server._front.direct.frames import discard, receive_frame, receive_hello, send_response
 from envwire.server._front.direct.tls_relay import end_tls
 from envwire.server._front.ports import cannot_bind, set_options
@@ -32,13 +32,10 @@ from envwire.wire.envelope import REQUESTS, RESPONSES
 _log = logging.getLogger("envwire.server")
 
 _HELLO_SECONDS = 5.0
-_MAX_UNDECIDED = 256
-_BACKLOG = 512
+#: Connections that have not said yet whose they are. A client's vector environment opens one for each session at once.
+_BOUNDS = Bounds(of_all=256, of_a_peer=256)
 #: Bytes of an abstract socket's name: what `sockaddr_un` holds, without the zero before it.
 _FULL_NAME = 107
-#: Errors of a system that is temporarily out of files or memory.
-_NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-_PAUSE_SECONDS = 0.2
 #: Bytes that a refused client may still send, which are discarded, and seconds for them. Closing at once would reset
 #: the connection, and a client that is still sending would never see the refusal.
 _DISCARDED_OF_STRANGERS = 1 << 20, 1.0
@@ -85,9 +82,8 @@ class DirectListener:
         self._access = access
         self._exchange = exchange
         self._tls = server_tls(config)
-        self._listeners: list[socket.socket] = []
-        self._undecided: set[asyncio.Task[Any]] = set()
-        self._making: set[asyncio.Task[Any]] = set()
+        self._acceptor = Acceptor(self._decide, _BOUNDS)
+        self._identified_tasks: set[asyncio.Task[Any]] = set()
         self.addresses: list[str] = []
 
     def start(self) -> None:
@@ -98,10 +94,10 @@ class DirectListener:
         """
         if self._config.direct_port < 0:
             return
-        self._listen(self._bind_unix())
+        self._acceptor.listen(self._bind_unix())
         # Beyond loopback, firewalls and containers only pass ports that somebody configured by number.
         if self._config.direct_port or self._config.loopback:
-            self._listen(self._bind_tcp())
+            self._acceptor.listen(self._bind_tcp())
 
     def _bind_unix(self) -> socket.socket:
         # An abstract socket leaves no file behind, however the server ends. Node.js 20 pads names with zeros, and so
@@ -124,37 +120,6 @@ class DirectListener:
             raise cannot_bind(host, port, "--direct-port", error) from error
         self.addresses.append(f":{listener.getsockname()[1]}")
         return listener
-
-    def _listen(self, listener: socket.socket) -> None:
-        listener.setblocking(False)
-        listener.listen(_BACKLOG)
-        self._listeners.append(listener)
-        asyncio.get_running_loop().add_reader(listener, self._accept, listener)
-
-    def _accept(self, listener: socket.socket) -> None:
-        try:
-            connection, _ = listener.accept()
-        except OSError as error:
-            if error.errno in _NO_ROOM:
-                self._pause(listener)
-            return
-        if len(self._undecided) >= _MAX_UNDECIDED:
-            connection.close()
-            return
-        connection.setblocking(False)
-        task = asyncio.ensure_future(self._decide(connection))
-        self._undecided.add(task)
-        task.add_done_callback(self._undecided.discard)
-
-    def _pause(self, listener: socket.socket) -> None:
-        """Pauses accepting, since the event loop would report an unacceptable connection over and over."""
-        loop = asyncio.get_running_loop()
-        loop.remove_reader(listener)
-        loop.call_later(_PAUSE_SECONDS, self._resume, listener)
-
-    def _resume(self, listener: socket.socket) -> None:
-        if listener in self._listeners:
-            asyncio.get_running_loop().add_reader(listener, self._accept, listener)
 
     async def _decide(self, connection: socket.socket) -> None:
         with contextlib.suppress(OSError, asyncio.TimeoutError):
@@ -195,9 +160,17 @@ class DirectListener:
             made = response.made
             owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
         session = self._sessions.find(owner.session_id, owner.secret)
+        self._identified()
         memory = MemoryUse(hello.shared_memory and local, hello.mailbox and local)
         admitting = session.admit(connection, peer.client, memory)
         await asyncio.wait_for(admitting, _HELLO_SECONDS)
+
+    def _identified(self) -> None:
+        """Stops counting the current connection among those of strangers."""
+        if task := asyncio.current_task():
+            self._acceptor.newcomers.discard(task)
+            self._identified_tasks.add(task)
+            task.add_done_callback(self._identified_tasks.discard)
 
     async def _make(self, peer: Peer, hello: direct_pb2.MakeHello) -> direct_pb2.HelloResponse:
         """Makes a session for a client, which is authenticated before its Make is read."""
@@ -208,10 +181,7 @@ class DirectListener:
         reading = receive_frame(peer.connection, self._config.max_make_bytes, "MakeRequest")
         request = await asyncio.wait_for(reading, _HELLO_SECONDS)
         # No timeout from here on: a Make takes as long as the environment needs.
-        if task := asyncio.current_task():
-            self._undecided.discard(task)
-            self._making.add(task)
-            task.add_done_callback(self._making.discard)
+        self._identified()
         reply = await self._exchange(REQUESTS.wrap("make", request), None, client)
         kind, content = RESPONSES.unwrap(reply)
         response = direct_pb2.HelloResponse()
@@ -221,12 +191,9 @@ class DirectListener:
 
     def stop(self) -> None:
         """Stops listening; open channels remain until their sessions end. Stopping twice is harmless."""
-        for task in self._undecided | self._making:
+        self._acceptor.stop()
+        for task in self._identified_tasks:
             task.cancel()
-        while self._listeners:
-            listener = self._listeners.pop()
-            asyncio.get_running_loop().remove_reader(listener)
-            listener.close()
 
 
 def _neither_or_both(hello: direct_pb2.HelloRequest) -> FaultError:

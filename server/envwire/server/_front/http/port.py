@@ -1,12 +1,14 @@
 """The HTTP port of operators: `/livez`, `/readyz` and `/metrics`.
 
-It speaks HTTP/1.1 and answers GET on these paths: one request per connection, bounded in size, time and number.
+It speaks HTTP/1.1 and answers GET on these paths: one request per connection, bounded in size, time and number. So a
+peer that says nothing, or never ends what it says, does not keep a probe of another peer from its answer.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
 from http import HTTPStatus
@@ -15,14 +17,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._auth.tls import server_tls
+from envwire.server._front.accepting import Acceptor, Bounds
 from envwire.server._front.ports import cannot_bind
 from envwire.server._settings.listening import Listening
 
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector
 
+#: Seconds for a request, the TLS handshake included, and for its answer.
 _SECONDS = 5.0
-_MAX_CONNECTIONS = 64
+_BOUNDS = Bounds(of_all=64, of_a_peer=8)
 _MAX_HEAD_BYTES = 8192
 
 
@@ -89,18 +93,29 @@ async def http_port(
     if not port:
         yield
         return
-    serving = _Connections(routes())
+    acceptor = Acceptor(_Connections(routes(), _context(config)).serve, _BOUNDS)
     try:
-        server = await asyncio.start_server(
-            serving.serve, config.host, port, limit=_MAX_HEAD_BYTES, ssl=_context(config)
-        )
-    except OSError as error:
-        raise cannot_bind(config.host, port, "--http-port", error, "none") from error
-    try:
+        try:
+            for listener in await _bound(config.host, port):
+                acceptor.listen(listener)
+        except OSError as error:
+            raise cannot_bind(config.host, port, "--http-port", error, "none") from error
         yield
     finally:
-        server.close()
-        serving.close()
+        acceptor.stop()
+
+
+async def _bound(host: str, port: int) -> list[socket.socket]:
+    """Returns a socket for each address of a host."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    with contextlib.ExitStack() as stack:
+        listeners = [
+            stack.enter_context(socket.create_server(address[:2], family=family))
+            for family, _, _, _, address in dict.fromkeys(found)
+        ]
+        stack.pop_all()
+    return listeners
 
 
 def _context(config: Listening) -> ssl.SSLContext | None:
@@ -118,31 +133,46 @@ def _context(config: Listening) -> ssl.SSLContext | None:
 
 
 class _Connections:
-    """The open connections of a port."""
+    """Answers the requests of a port's connections.
 
-    def __init__(self, routes: Routes) -> None:
+    Args:
+        routes: The pages.
+        context: The certificates; None without TLS.
+    """
+
+    def __init__(self, routes: Routes, context: ssl.SSLContext | None) -> None:
         self._routes = routes
-        self._open: set[asyncio.StreamWriter] = set()
+        self._context = context
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(self, connection: socket.socket) -> None:
         """Answers one request; disconnects a peer that is slow or sends no valid request."""
-        if len(self._open) >= _MAX_CONNECTIONS:
-            writer.transport.abort()
-            return
-        self._open.add(writer)
-        try:
-            with contextlib.suppress(
-                OSError,
-                asyncio.TimeoutError,
-                asyncio.IncompleteReadError,
-                asyncio.LimitOverrunError,
-            ):
+        with contextlib.suppress(
+            OSError, asyncio.TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError
+        ):
+            reader, writer = await asyncio.wait_for(self._opened(connection), _SECONDS)
+            try:
                 head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _SECONDS)
                 writer.write(self._answer(head, writer.get_extra_info("peername")))
-                await asyncio.wait_for(writer.drain(), _SECONDS)
-        finally:
-            self._open.discard(writer)
-            writer.close()
+                writer.close()
+                # A peer that does not read the answer counts until it is cut off.
+                await asyncio.wait_for(writer.wait_closed(), _SECONDS)
+            finally:
+                writer.transport.abort()
+
+    async def _opened(
+        self, connection: socket.socket
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader(_MAX_HEAD_BYTES)
+        protocol = asyncio.StreamReaderProtocol(reader)
+        try:
+            transport, _ = await loop.connect_accepted_socket(
+                lambda: protocol, connection, ssl=self._context
+            )
+        except BaseException:
+            connection.close()
+            raise
+        return reader, asyncio.StreamWriter(transport, protocol, reader, loop)
 
     def _answer(self, head: bytes, peer: Any) -> bytes:
         line, *lines = head.decode("latin-1").split("\r\n")
@@ -165,11 +195,6 @@ class _Connections:
             return route(peer)
         except FaultError as fault:
             return Page(f"{fault}\n".encode(), _STATUSES.get(fault.reason, HTTPStatus.BAD_REQUEST))
-
-    def close(self) -> None:
-        """Closes all open connections."""
-        for writer in self._open:
-            writer.transport.abort()
 
 
 def _written(page: Page, *, with_body: bool) -> bytes:

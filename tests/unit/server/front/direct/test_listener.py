@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from envwire.codec import FaultError, Reason, decode_fault, envwire_family
+from envwire.server._front.accepting import Bounds
 from envwire.server._front.direct import listener as direct
 from envwire.server._front.direct.listener import DirectListener
 from envwire.server._ipc.frames import MemoryUse
@@ -40,6 +41,7 @@ class Hosted:
     def __init__(self) -> None:
         self.memory: list[MemoryUse] = []
         self.left: list[bytes] = []
+        self.held: asyncio.Event | None = None
 
     def find(self, session_id: str, secret: bytes) -> Hosted:
         if session_id != "known":
@@ -53,6 +55,8 @@ class Hosted:
     ) -> None:
         assert client is connection, "without TLS"
         self.memory.append(memory)
+        if self.held is not None:
+            await self.held.wait()
         with contextlib.suppress(BlockingIOError):
             self.left.append(connection.recv(100))
         await asyncio.get_running_loop().sock_sendall(connection, b"hi")
@@ -234,36 +238,35 @@ def test_who_says_nothing_is_dropped_in_time(
     run(story, kind)
 
 
-def test_only_so_many_may_be_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct, "_MAX_UNDECIDED", 3)
+def test_of_undecided_connections_the_oldest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct, "_BOUNDS", Bounds(3, 3))
 
     async def story(connect: Any, hosted: Hosted) -> None:
         undecided = [await connect() for _ in range(3)]
         fourth = await connect()
-        assert await fourth.hear() == b"", "dropped at once"
-        await undecided[1].say(hello())
-        assert await undecided[1].hear() == b"hi", "the others are waited for"
-        fifth = await connect()
-        await fifth.say(hello())
-        assert await fifth.hear() == b"hi", "and make room"
+        assert await undecided[0].hear() == b"", "dropped at once"
+        for other in (*undecided[1:], fourth):
+            await other.say(hello())
+            assert await other.hear() == b"hi", "the others are waited for"
 
     run(story)
 
 
-def test_who_leaves_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct, "_MAX_UNDECIDED", 1)
+def test_connections_of_sessions_make_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct, "_BOUNDS", Bounds(1, 1))
 
     async def story(connect: Any, hosted: Hosted) -> None:
-        for _ in range(3):
-            client = await connect()
-            await client.say(PREAMBLE)
-            client.close()
-        for _ in range(100):  # that the last one left may not be noticed yet
-            client = await connect()
-            await client.say(hello())
-            if await client.hear() == b"hi":
-                return
-        pytest.fail("those who left are still waited for")
+        hosted.held = asyncio.Event()
+        served = await connect()
+        await served.say(hello())
+        while not hosted.memory:
+            await asyncio.sleep(0)
+        await connect()
+        stranger = await connect()
+        hosted.held.set()
+        assert await served.hear() == b"hi"
+        await stranger.say(hello())
+        assert await stranger.hear() == b"hi"
 
     run(story)
 
