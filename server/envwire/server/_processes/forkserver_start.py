@@ -46,6 +46,7 @@ class Loaded:
         libraries: Their libraries, in the order in which ids are looked up.
         files: Source files of modules outside installed packages.
         threads: How many threads each module left running that started some when it was imported.
+        not_held: What environments can do because of the kernel; "" for nothing.
         served: The environments as pairs (library, id).
         ids: Their ids.
     """
@@ -54,6 +55,7 @@ class Loaded:
     libraries: list[pb.LibraryInfo] = field(default_factory=list[pb.LibraryInfo])
     files: list[str] = field(default_factory=list[str])
     threads: dict[str, int] = field(default_factory=dict[str, int])
+    not_held: str = ""
 
     def __post_init__(self) -> None:
         listed = self.environments.environments
@@ -168,4 +170,4 @@ def _introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> Loaded
     libraries = [
         pb.LibraryInfo(name=name, version=version) for name, version in header["libraries"]
     ]
-    return Loaded(environments, libraries, header["files"], header["threads"])
+    return Loaded(environments, libraries, header["files"], header["threads"], header["not_held"])

@@ -23,6 +23,7 @@ from envwire.server._hosting.libraries import (
 )
 from envwire.server._hosting.sources import operator_files, pin_sources
 from envwire.server._worker.confining.control_groups import ControlGroups
+from envwire.server._worker.confining.kernel import not_held
 from envwire.server._worker.forkserver import Forkserver
 from envwire.server._worker.interpreters import SESSION, NewInterpreters
 from envwire.server._worker.session_start import SessionDescriptors, become_session
@@ -67,7 +68,12 @@ def _load_and_tell(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
         preload(catalogue, watch.imported)
     pin_sources()
     libraries = [[library.name, library.version] for library in catalogue.libraries]
-    offer = {"libraries": libraries, "files": operator_files(), "threads": watch.conclude()}
+    offer = {
+        "libraries": libraries,
+        "files": operator_files(),
+        "threads": watch.conclude(),
+        "not_held": not_held(),
+    }
     answer.write(json.dumps(offer).encode() + b"\n")
     answer.write(list_environments(catalogue).SerializeToString())
     return catalogue

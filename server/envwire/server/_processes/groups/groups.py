@@ -6,6 +6,7 @@ The groups of a server start together; each id belongs to one of them.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
@@ -16,6 +17,8 @@ from envwire.server._processes.forkserver_start import ForkserverError, Loaded
 from envwire.server._processes.placement import Placement
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
+
+_log = logging.getLogger("envwire.server")
 
 
 class Group:
@@ -124,6 +127,8 @@ class Groups:
             for task in starting:
                 task.cancel()
             await asyncio.wait(starting)
+        for text in {group.loaded.not_held for group in self} - {""}:
+            _log.warning("%s. See docs/security.md", text)
         _check_apart(self)
         self.loaded = _together([group.loaded for group in self])
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import typer
@@ -14,6 +17,8 @@ from envwire.server.cli._serve.live_page import Dashboard, DashboardPort, live_p
 from envwire.server.cli._serve.settings_options import ConfigFile, given, take_settings
 from envwire.server.cli._serve.starting import starting
 from envwire.server.config import SETTINGS, ServerConfig
+
+_log = logging.getLogger("envwire.server")
 
 EPILOG = (
     "Each option may also be set by an environment variable (--max-sessions: ENVWIRE_MAX_SESSIONS) or in a TOML file "
@@ -47,9 +52,19 @@ def serve(
         log_to_stderr(server.log_format)
         try:
             with live_page("serve", dashboard, dashboard_port) as ready:
-                run(server, ready)
+                run(server, partial(_tell, ready))
         except ForkserverError as error:
             stop("serve", error)
+
+
+def _tell(ready: Callable[[str], None], target: str) -> None:
+    """Tells that the server is ready, and once what root gives away."""
+    if os.geteuid() == 0:
+        _log.warning(
+            "environments run as root and can change installed packages and programs, this server's too; give the "
+            "server a user of its own. See docs/security.md"
+        )
+    ready(target)
 
 
 take_settings(serve, SETTINGS)
