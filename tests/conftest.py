@@ -44,6 +44,8 @@ def pytest_xdist_auto_num_workers() -> int:
     return 2 * (os.cpu_count() or 1)
 
 
+#: Hundreds of processes import NumPy here, and a pool of threads for each costs more than the rest of NumPy.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 gc.disable()  # it would search all tests that are collected so far, again and again
 
 

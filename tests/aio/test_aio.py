@@ -33,11 +33,11 @@ from tests.faults.scene import active, eventually, family_of
 from tests.faults.test_loss import kill_sessions, start
 from tests.hosted_envs import Fault
 from tests.secured import GUARDS, Guard
+from tests.tiers import cross
 
 FAULTY = "tests/Faulty-v0"
-TRANSPORT = pytest.mark.parametrize(
-    "transport", ["direct", "direct-tcp", "direct-unix", "stream", "unary"]
-)
+TRANSPORTS = ("direct", "direct-tcp", "direct-unix", "stream", "unary")
+TRANSPORT = pytest.mark.parametrize("transport", TRANSPORTS)
 
 
 def go(main: Coroutine[Any, Any, Any]) -> Any:
@@ -79,8 +79,9 @@ def blocking_rollout(env: Any, steps: int) -> list[Any]:
     return seen
 
 
-@TRANSPORT
-@pytest.mark.parametrize("env_id", ["CartPole-v1", FRAMES, "tests/Awkward-v0"])
+@pytest.mark.parametrize(
+    ("transport", "env_id"), cross(TRANSPORTS, ["CartPole-v1", FRAMES, "tests/Awkward-v0"])
+)
 def test_it_answers_what_a_blocking_client_sees(
     fragile: Server, transport: str, env_id: str
 ) -> None:

@@ -180,6 +180,7 @@ def test_no_program_is_left(target: str) -> None:
 FEW = ("steps.a-step-is-taken-once*", "sequence.*")
 
 
+@pytest.mark.slow
 def test_the_conformance_suite_passes_through_the_front() -> None:
     profiles = ("core", "stream", "direct")
     settings: dict[str, Any] = {"step_timeout": 6.0, "max_message_bytes": 2**24}

@@ -61,9 +61,8 @@ def test_a_number_of_environments_that_is_no_integer_is_named(name: str, value: 
 
 
 @pytest.mark.parametrize("transport", ["direct", "stream", "unary"])
-def test_seconds_without_an_end_are_many(transport: str) -> None:
-    with Server(["CartPole-v1"]) as server:
-        seconds: dict[str, Any] = {"timeout": inf, "connect_timeout": inf, "lease": inf}
-        env = RemoteEnv(server.target, "CartPole-v1", transport=transport, **seconds)
-        env.reset(seed=1)
-        env.close()
+def test_seconds_without_an_end_are_many(server: Server, transport: str) -> None:
+    seconds: dict[str, Any] = {"timeout": inf, "connect_timeout": inf, "lease": inf}
+    env = RemoteEnv(server.target, "CartPole-v1", transport=transport, **seconds)
+    env.reset(seed=1)
+    env.close()

@@ -22,6 +22,7 @@ from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Reply
 from tests.conftest import HOSTED
 from tests.hosted_envs import Fault, Wavering
+from tests.tiers import cross
 
 FAULTY, WAVERING = "tests/Faulty-v0", "tests/Wavering-v0"
 
@@ -131,19 +132,25 @@ def test_truncate_has_nothing_to_end_before_the_first_reset(there: Mortal) -> No
         env.step(0)
 
 
-@pytest.mark.parametrize("seed", [5, None])
 @pytest.mark.parametrize(
-    ("env_id", "kwargs"),
-    [
-        ("CartPole-v1", {}),
-        ("FrozenLake-v1", {}),
-        ("Pendulum-v1", {"wrappers": [("FrameStackObservation", {"stack_size": 3})]}),
-        ("tests/Awkward-v0", {}),
-    ],
+    ("made", "seed"),
+    cross(
+        {
+            "CartPole": ("CartPole-v1", {}),
+            "FrozenLake": ("FrozenLake-v1", {}),
+            "stacked": (
+                "Pendulum-v1",
+                {"wrappers": [("FrameStackObservation", {"stack_size": 3})]},
+            ),
+            "Awkward": ("tests/Awkward-v0", {}),
+        },
+        [5, None],
+    ),
 )
 def test_replay_goes_on_as_if_nothing_had_happened(
-    there: Mortal, env_id: str, kwargs: dict[str, Any], seed: int | None
+    there: Mortal, made: tuple[str, dict[str, Any]], seed: int | None
 ) -> None:
+    env_id, kwargs = made
     env = remote(there, env_id, "replay", **kwargs)
     twin = remote(there, env_id, "raise", **kwargs)
     if seed is None:  # what nobody chose is drawn once, and both begin with it
