@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "transports/addresses.h"
 #include "transports/direct.h"
 #include "transports/grpc.h"
 
@@ -30,7 +31,7 @@ std::optional<Seconds> TimeoutOf(const ConnectOptions& options) {
 // A connection to the address that the server's operator advertised, if the same server answers there.
 std::shared_ptr<GrpcConnection> Advertised(const v1::MakeResponse& made, const std::string& target,
                                            const ConnectOptions& options) {
-  if (made.address().empty() || made.address() == target) return nullptr;
+  if (made.address() == target || made.incarnation().empty() || !IsHostPort(made.address())) return nullptr;
   try {
     auto there = std::make_shared<GrpcConnection>(made.address(), options);
     Answer answer;

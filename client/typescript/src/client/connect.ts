@@ -14,6 +14,7 @@ import {
   type MakeResponse,
 } from "../gen/envwire/v1/environment_pb.js";
 import { ClientSession } from "../session/client_session.js";
+import { isHostPort } from "../transports/addresses.js";
 import { DirectTransport } from "../transports/direct.js";
 import { bodyOf, type Credentials, GrpcConnection } from "../transports/grpc_client.js";
 import { StreamTransport } from "../transports/stream.js";
@@ -162,7 +163,8 @@ export class Server {
 
   /** Returns a connection to the session's advertised address, if the same server answers there. */
   async #advertised(made: MakeResponse): Promise<GrpcConnection | undefined> {
-    if (made.address === "" || made.address === this.target) return undefined;
+    if (made.address === this.target || made.incarnation === "" || !isHostPort(made.address))
+      return undefined;
     const there = new Server(made.address, this.options);
     const info = await there.info({ timeout: ADVERTISED_SECONDS }).catch(() => undefined);
     if (info === undefined || info.incarnation !== made.incarnation) return undefined;

@@ -1,0 +1,15 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { isHostPort } from "../src/transports/addresses.js";
+
+const ADDRESSES = ["gpu-1.lab.example:50051", "localhost:1", "10.0.0.1:65535", "[::1]:50051", "a_b:7"];
+const OTHERS = [
+  ...["", "host", "host:", ":50051", "host:0", "host:65536", "host:050", "host:1 ", "one:1,two:1"],
+  ...["unix:1", "DNS:1", "dns:///host:1", "unix-abstract:1", "unix:///run/socket:1", "xds:1"],
+  ...["10.1:1", "0x7f:1", "256.0.0.1:1", "[::g]:1", "::1:50051", "-a:1", `${"a".repeat(64)}:1`],
+];
+
+test("an address is HOST:PORT", () => {
+  assert.deepEqual(ADDRESSES.filter(isHostPort), ADDRESSES);
+  assert.deepEqual(OTHERS.filter(isHostPort), []);
+});
