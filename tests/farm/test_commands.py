@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
@@ -57,6 +58,37 @@ def test_status_in_a_pipe(target: str) -> None:
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert [row[1] for row in rows] == ["free"] * 2
     assert "2 servers" in done.stderr
+
+
+def test_makes_wait_at_the_farms_address() -> None:
+    """Not at its servers, each of which may be full while another is not."""
+    options = ("--queue", "4", "--queue-timeout", "60")
+    command = [*ENVWIRE, "farm", "up", "-n", "1", "--port", "0", ENV, "--max-sessions", "1"]
+    with subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            target = process.stdout.readline().split()[1]
+            first = RemoteEnv(target, ENV)
+            with ThreadPoolExecutor(1) as pool:
+                waiting = pool.submit(RemoteEnv, target, ENV)
+                until_one_waits(target)
+                first.close()
+                waiting.result(60).close()
+        finally:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(60) == 0
+
+
+def until_one_waits(target: str) -> None:
+    deadline = time.monotonic() + 60
+    while "1 Make waits" not in run("farm", "status", target).stderr:
+        assert time.monotonic() < deadline
+
+
+def test_a_quota_of_a_farm_takes_tokens() -> None:
+    done = run("farm", "up", ENV, "--port", "0", "--quota", "2")
+    assert done.returncode == 2
+    assert "--quota counts by token; give --tokens as well" in done.stderr
 
 
 def test_status_of_nothing() -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from envwire.farm.cli.status import status
-from envwire.farm.gateway.config import GatewayConfig
+from envwire.farm.gateway import config as gateway
 from envwire.server._logs.setup import log_to_stderr
 from envwire.server._settings.sources import gather
 from envwire.server.cli._serve.live_page import Dashboard, DashboardPort, live_page
@@ -25,6 +25,8 @@ _NOT_HERE = {
     *("join", "join_token", "join_ca", "tunnel"),
     *("tls_cert", "tls_key", "tls_client_ca", "insecure"),
 }
+#: Settings of the gateway: Makes wait, and quotas are counted, at the farm's one address.
+_OF_THE_GATEWAY = {name: gateway.SETTINGS[name] for name in ("queue", "queue_timeout", "quota")}
 
 
 class Engine(str, Enum):
@@ -42,7 +44,7 @@ command = typer.Typer(
 )
 
 
-_TAKEN = {name: setting for name, setting in SETTINGS.items() if name not in _NOT_HERE}
+_TAKEN = {name: each for name, each in SETTINGS.items() if name not in _NOT_HERE} | _OF_THE_GATEWAY
 _Servers = Annotated[int, typer.Option("--servers", "-n", help="How many servers.", min=1)]
 _Port = Annotated[int, typer.Option(help="Port of the gateway; 0 for any free one.")]
 _HttpPort = Annotated[
@@ -120,7 +122,10 @@ def up(
         tokens = settings.get("tokens", "")
         if tokens and on is not Engine.LOCAL:
             raise ValueError("--tokens is for --on local; docker/farm-tls.yaml has containers")
-        front = GatewayConfig(port=port, http_port=http_port, insecure=insecure, tokens=tokens)
+        own = {name: settings.pop(name) for name in _OF_THE_GATEWAY if name in settings}
+        front = gateway.GatewayConfig(
+            port=port, http_port=http_port, insecure=insecure, tokens=tokens, **own
+        )
         settings["count_episodes"] = dashboard or settings.get("count_episodes", False)
         paths = () if on is Engine.COMPOSE else (os.getcwd(),)
         server = ServerConfig(**settings, sys_path=paths)

@@ -149,7 +149,8 @@ def _build(text: str, tag: str) -> None:
         status = subprocess.run(command, check=False).returncode  # noqa: S603 - no shell
     if status:
         stop("image", "docker could not build the image; its output above says why")
-    typer.echo(f"built {tag}; run it with: docker run -p 127.0.0.1:50051:50051 {tag}")
+    ports = "-p 127.0.0.1:50051:50051 -p 127.0.0.1:50052:50052"
+    typer.echo(f"built {tag}; run it with: docker run {ports} {tag}")
 
 
 def _index() -> list[str]:
