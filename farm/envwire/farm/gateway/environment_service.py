@@ -108,7 +108,7 @@ class EnvironmentService:
             return await self._routes.link(member).call(method, message, metadata, timeout)
 
         async def make(member: Member) -> Answer:
-            made = await send(member)
+            made = await self._routes.link(member).while_answering(send(member))
             return Answer(_redirected(made.message, member), made.trailers)
 
         if kind == "make":

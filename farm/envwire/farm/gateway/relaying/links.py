@@ -28,6 +28,9 @@ _SERVICE = environment_pb2.DESCRIPTOR.services_by_name["EnvironmentService"].ful
 _HEALTH = "/grpc.health.v1.Health/Check"
 #: Keys of a server's trailing metadata that are forwarded to the client.
 _TRAILERS = frozenset({TRAILER, STATUS_KEY})
+#: A Make may take as long as its environment needs, but only while its server answers health checks in between: seconds
+#: between two checks, seconds for each, and how many in a row fail before the Make goes to another server.
+_CHECK_PAUSE, _CHECK_SECONDS, _CHECKS = 0.2, 1.0, 2
 #: Metadata that only servers get whose address is known to be their own.
 _SECRET = frozenset({"authorization"})
 
@@ -105,6 +108,7 @@ class Link:
         self._methods: dict[str, Any] = {}
         self._calls: set[Any] = set()
         self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._check: asyncio.Task[bool] | None = None
 
     async def call(self, method: str, message: bytes, metadata: Metadata, timeout: float) -> Answer:
         """Makes a unary call.
@@ -169,6 +173,33 @@ class Link:
         except asyncio.InvalidStateError:  # written to after its end, which nobody waited for
             raise ServerGoneError(f"the stream to {self.address} has ended") from None
 
+    async def while_answering(self, answer: Awaitable[T]) -> T:
+        """Waits for the answer to a Make while the server answers health checks.
+
+        Without them, a server that accepts connections and says nothing costs a Make the 20 s of gRPC's handshake.
+
+        Raises:
+            ServerGoneError: The server does not answer.
+        """
+        making, missed = asyncio.ensure_future(answer), 0
+        try:
+            while not (await asyncio.wait({making}, timeout=_CHECK_PAUSE))[0]:
+                check = self._begun_check()
+                ended, _ = await asyncio.wait({making, check}, return_when=asyncio.FIRST_COMPLETED)
+                missed = missed + 1 if ended == {check} and not check.result() else 0
+                if missed == _CHECKS:
+                    raise ServerGoneError(f"{self.address} accepts connections and does not answer")
+            return await making
+        finally:
+            making.cancel()
+            await asyncio.gather(making, return_exceptions=True)
+
+    def _begun_check(self) -> asyncio.Task[bool]:
+        """Returns a health check that is in progress, shared by all Makes."""
+        if self._check is None or self._check.done():
+            self._check = asyncio.ensure_future(self.answers(_CHECK_SECONDS))
+        return self._check
+
     def _shown(self, metadata: Metadata) -> Metadata:
         if self.proven:
             return metadata
@@ -203,6 +234,8 @@ class Link:
             self._gone.set_result(None)
         for call in tuple(self._calls):
             call.cancel()
+        if self._check is not None:
+            self._check.cancel()
         await self._channel.close()
 
 

@@ -58,7 +58,8 @@ class Upstreams:
             RefusedError: The server refused the Make.
             ServerGoneError: The server did not reply.
         """
-        reply = pb.InteractResponse.FromString(await self.ask(member, request))
+        answer = self._routes.link(member).while_answering(self.ask(member, request))
+        reply = pb.InteractResponse.FromString(await answer)
         if reply.HasField("error"):
             raise RefusedError(reply.error)
         redirect(reply.make, member)

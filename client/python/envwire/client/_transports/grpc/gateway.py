@@ -8,9 +8,9 @@ cannot reach the server, the gateway relays the Make.
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from functools import partial
 from typing import Any
 
 import grpc
@@ -47,6 +47,9 @@ _TRACE = frozenset({"traceparent", "tracestate"})
 #: How long to wait for the server; a slower one is reached through the gateway.
 _CONNECT = ConnectWait(1.0, refused=False)
 _ALLOCATE_SECONDS, _LOCATE_SECONDS = 5.0, 1.0
+#: A Make may take as long as its environment needs, but only while its server answers small requests in between:
+#: seconds between two of them, seconds for each, and how many fail in a row before the gateway makes the environment.
+_CHECK_PAUSE, _CHECK_SECONDS, _CHECKS = 0.2, 1.0, 2
 #: Refusals after which the gateway finds another server, or relays.
 _NOT_HERE = frozenset({Reason.CAPACITY_REACHED, Reason.DRAINING, Reason.UNAUTHENTICATED})
 
@@ -131,10 +134,12 @@ def _with_ticket(gateway: Connection, ticket: bytes) -> TicketCredentials:
 
 def _make(there: Connection, message: bytes, timeout: float) -> Reply | None:
     """Makes the environment; returns None if the gateway may know another server."""
-    unary: Any = there.channel.unary_unary
-    call = partial(unary(PATHS["make"]), message, timeout=timeout, metadata=there.metadata)
+    deadline = time.monotonic() + timeout
     try:
-        response = _repeated(call)
+        response = _repeated(lambda: _answered(there, message, deadline))
+    except _SilentError:
+        _log.info("%s accepts connections and does not answer", there.target)
+        return None
     except grpc.RpcError as error:
         if status := status_of(error):
             reason = reason_of(status_pb2.ErrorStatus.FromString(status))
@@ -147,6 +152,41 @@ def _make(there: Connection, message: bytes, timeout: float) -> Reply | None:
         raise failure from error
     address = pb.MakeResponse(address=there.target).SerializeToString()
     return extract_arrays(response + address, "make")
+
+
+class _SilentError(Exception):
+    """A server that accepted a Make does not answer."""
+
+
+def _answered(there: Connection, message: bytes, deadline: float) -> bytes:
+    """Sends a Make, and returns the answer.
+
+    Raises:
+        grpc.RpcError: The Make failed.
+        _SilentError: The server does not answer other requests either.
+    """
+    unary: Any = there.channel.unary_unary
+    left = max(deadline - time.monotonic(), 0.0)
+    sent = unary(PATHS["make"]).future(message, timeout=left, metadata=there.metadata)
+    missed = 0
+    try:
+        while not _ended(sent):
+            missed = 0 if there.answers(_CHECK_SECONDS) else missed + 1
+            if missed == _CHECKS:
+                raise _SilentError
+        response: bytes = sent.result()
+        return response
+    finally:
+        sent.cancel()
+
+
+def _ended(call: Any) -> bool:
+    """Waits for the end of a call for a moment; returns whether it has ended."""
+    try:
+        call.exception(_CHECK_PAUSE)
+    except grpc.FutureTimeoutError:
+        return False
+    return True
 
 
 def _repeated(call: Callable[[], bytes]) -> bytes:

@@ -137,6 +137,12 @@ class Connection:
             self.info = pb.GetServerInfoResponse.FromString(answer)
         return None
 
+    def answers(self, timeout: float) -> bool:
+        """Returns whether the server answers a small request in time, even with an error."""
+        unary: Any = self.channel.unary_unary
+        probe = unary(PATHS["get_server_info"])
+        return self._missing(probe, time.monotonic() + timeout) is None
+
     def failure(self, error: grpc.RpcError, timeout: float) -> Exception:
         """Returns the exception for a failed call whose failure the server did not report itself."""
         code = error.code() if isinstance(error, _WITH_STATUS) else grpc.StatusCode.UNKNOWN
