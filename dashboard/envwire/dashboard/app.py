@@ -128,7 +128,9 @@ class Dashboard:
         return JSONResponse({"done": f"{server} drains: {counted(answer.sessions, 'session')}"})
 
     def _named_session(self, given: Any) -> tuple[str, str]:
-        server, session_id = str(given.get("server", "")), str(given.get("id", ""))
+        server, session_id = given.get("server", ""), given.get("id", "")
+        if not (isinstance(server, str) and isinstance(session_id, str)):
+            raise ValueError("server and id must be strings")
         self._check_known(server)
         return server, session_id
 
@@ -153,7 +155,10 @@ async def _body(request: Request) -> Mapping[str, Any]:
         raw += chunk
         if len(raw) > _MAX_BYTES:
             raise ValueError(f"a request of more than {_MAX_BYTES} bytes")
-    given: Any = json.loads(raw)
+    try:
+        given: Any = json.loads(raw)
+    except RecursionError:
+        raise ValueError("JSON that is nested too deeply") from None
     if not is_mapping(given):
         raise ValueError("not a JSON object")
     return given

@@ -97,6 +97,8 @@ def test_the_table() -> None:
         ("/api/drain", "", b'{"server": "elsewhere:1"}'),
         ("/api/end", "", b"[]"),
         ("/api/end", "", b"x" * 5000),
+        ("/api/end", "", b"[" * 4096),
+        ("/api/end", "", b'{"server": "a:1", "id": {}}'),
     ],
 )
 def test_other_servers_and_nonsense_are_refused(path: str, query: str, body: bytes) -> None:
