@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -44,21 +45,47 @@ def play(env: RemoteEnv, episodes: int, unfinished: int = 0) -> Seen:
     return seen
 
 
+class Recorder(NamedTuple):
+    """A server that records, and where."""
+
+    server: Server
+    folder: Path
+
+    @contextmanager
+    def recording(self) -> Iterator[list[Path]]:
+        """Yields a list that has the recordings that were made once the block is over."""
+        before, made = set(self.folder.glob(f"*{SUFFIX}")), list[Path]()
+        yield made
+        made += set(self.folder.glob(f"*{SUFFIX}")) - before
+
+
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Seen, Server]:
-    directory = tmp_path_factory.mktemp("recorded")
-    with Server(["CartPole-v1", "tests/*"], record=directory, **SETTINGS) as server:
-        env = RemoteEnv(server.target, "CartPole-v1")
+def recorder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorder]:
+    folder = tmp_path_factory.mktemp("recorded")
+    with Server(["CartPole-v1", "tests/*"], record=folder, **SETTINGS) as server:
+        yield Recorder(server, folder)
+
+
+@pytest.fixture(scope="module")
+def recorded(recorder: Recorder) -> tuple[Path, Seen]:
+    with recorder.recording() as made:
+        env = RemoteEnv(recorder.server.target, "CartPole-v1")
         seen = play(env, 3, unfinished=2)
         env.close()
-    (path,) = directory.glob(f"*{SUFFIX}")
-    return path, seen, server
+    (path,) = made
+    return path, seen
+
+
+def test_a_server_that_does_not_record_says_so(server: Server) -> None:
+    env = RemoteEnv(server.target, "CartPole-v1")
+    assert env.recorded_as == ""
+    env.close()
 
 
 def test_a_table_has_a_row_for_each_reset_and_step(
-    recorded: tuple[Path, Seen, Server], tmp_path: Path
+    recorded: tuple[Path, Seen], tmp_path: Path
 ) -> None:
-    path, seen, _ = recorded
+    path, seen = recorded
     told = envwire("export", path, "--csv", tmp_path / "steps.csv")
     assert told.exit_code == 0, told.output
     assert f"{len(seen)} rows" in told.output
@@ -73,7 +100,7 @@ def test_a_table_has_a_row_for_each_reset_and_step(
 
 
 def test_keys_that_json_lacks_are_their_own_json(
-    recorded: tuple[Path, Seen, Server], tmp_path: Path
+    recorded: tuple[Path, Seen], tmp_path: Path
 ) -> None:
     key: Any = (0, "a")
     content = {key: {np.int64(2): np.arange(2)}, "plain": [{key: 1}], 3: None}
@@ -96,7 +123,7 @@ def test_keys_that_json_lacks_are_their_own_json(
 
 
 def test_export_says_where_a_recording_cannot_be_read(
-    recorded: tuple[Path, Seen, Server], tmp_path: Path
+    recorded: tuple[Path, Seen], tmp_path: Path
 ) -> None:
     raw, table, path = recorded[0].read_bytes(), tmp_path / "steps.csv", tmp_path / "x.envrec"
     path.write_bytes(raw[:-40])
@@ -105,9 +132,7 @@ def test_export_says_where_a_recording_cannot_be_read(
     assert "torn" not in envwire("export", recorded[0], "--csv", table).output
 
 
-def test_a_damaged_value_names_its_recording(
-    recorded: tuple[Path, Seen, Server], tmp_path: Path
-) -> None:
+def test_a_damaged_value_names_its_recording(recorded: tuple[Path, Seen], tmp_path: Path) -> None:
     def edit(number: int, entry: Any) -> None:
         if number == 6:
             entry.response.step.observation.array.data = b"short"
@@ -123,9 +148,9 @@ def test_a_damaged_value_names_its_recording(
 
 
 def test_a_film_of_what_was_not_rendered_is_of_the_same_states(
-    recorded: tuple[Path, Seen, Server], tmp_path: Path
+    recorded: tuple[Path, Seen], tmp_path: Path
 ) -> None:
-    path, seen, _ = recorded
+    path, seen = recorded
     told = envwire("export", path, "--gif", tmp_path / "film.gif")
     assert told.exit_code == 0, told.output
     assert f"{len(seen)} frames" in told.output
@@ -136,28 +161,28 @@ def test_a_film_of_what_was_not_rendered_is_of_the_same_states(
     assert (tmp_path / "film").read_bytes() == (tmp_path / "film.gif").read_bytes()
 
 
-def test_the_render_mode_of_a_film_is_no_difference(tmp_path: Path) -> None:
-    with Server(["CartPole-v1"], record=tmp_path, **SETTINGS) as server:
-        envs = RemoteVectorEnv(server.target, "CartPole-v1", 2)
+def test_the_render_mode_of_a_film_is_no_difference(recorder: Recorder, tmp_path: Path) -> None:
+    with recorder.recording() as made:
+        envs = RemoteVectorEnv(recorder.server.target, "CartPole-v1", 2)
         assert envs.call("render_mode") == (None, None)  # stable-baselines3 asks this first
         envs.reset(seed=1)
         envs.step(envs.action_space.sample())
         envs.close()
-    (path,) = tmp_path.glob(f"*{SUFFIX}")
+    (path,) = made
     told = envwire("export", path, "--gif", tmp_path / "film.gif")
     assert (told.exit_code, "2 frames" in told.output) == (0, True), told.output
 
 
-def test_a_film_shows_the_frames_that_were_recorded(tmp_path: Path) -> None:
-    with Server(["CartPole-v1"], record=tmp_path) as server:
-        env = RemoteEnv(server.target, "CartPole-v1", render_mode="rgb_array")
+def test_a_film_shows_the_frames_that_were_recorded(recorder: Recorder, tmp_path: Path) -> None:
+    with recorder.recording() as made:
+        env = RemoteEnv(recorder.server.target, "CartPole-v1", render_mode="rgb_array")
         env.reset(seed=1)
         frames: list[Any] = []
         for _ in range(3):
             env.step(0)
             frames.append(env.render())
         env.close()
-    (path,) = tmp_path.glob(f"*{SUFFIX}")
+    (path,) = made
     assert "3 frames" in envwire("export", path, "--gif", tmp_path / "film.gif").output
     film: Any = Image.open(tmp_path / "film.gif")
     film.seek(film.n_frames - 1)
@@ -165,23 +190,23 @@ def test_a_film_shows_the_frames_that_were_recorded(tmp_path: Path) -> None:
     film.close()
 
 
-def test_a_film_of_what_cannot_be_rendered_says_why(tmp_path: Path) -> None:
-    with Server(["tests/*"], record=tmp_path, **SETTINGS) as server:
-        env = RemoteEnv(server.target, "tests/Saving-v0")
+def test_a_film_of_what_cannot_be_rendered_says_why(recorder: Recorder, tmp_path: Path) -> None:
+    with recorder.recording() as made:
+        env = RemoteEnv(recorder.server.target, "tests/Saving-v0")
         env.reset(seed=1)
         with pytest.raises(NotImplementedError):
             env.render()
         env.close()
-    (path,) = tmp_path.glob(f"*{SUFFIX}")
+    (path,) = made
     told = envwire("export", path, "--gif", tmp_path / "x.gif", "--import", "tests.hosted_envs")
     assert told.exit_code == 1
     assert "CodecError" not in told.output
 
 
-def test_a_film_is_written_as_mp4(recorded: tuple[Path, Seen, Server], tmp_path: Path) -> None:
+def test_a_film_is_written_as_mp4(recorded: tuple[Path, Seen], tmp_path: Path) -> None:
     imageio: Any = pytest.importorskip("imageio.v2")
     pytest.importorskip("imageio_ffmpeg")
-    path, seen, _ = recorded
+    path, seen = recorded
     told = envwire("export", path, "--mp4", tmp_path / "film.mp4")
     assert told.exit_code == 0, told.output
     with imageio.get_reader(tmp_path / "film.mp4") as film:
@@ -190,7 +215,7 @@ def test_a_film_is_written_as_mp4(recorded: tuple[Path, Seen, Server], tmp_path:
 
 
 def test_what_is_missing_is_one_line_with_its_extra(
-    recorded: tuple[Path, Seen, Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    recorded: tuple[Path, Seen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(__import__("sys").modules, "minari", None)
     told = envwire("export", recorded[0], "--minari", "a/b-v0")
@@ -203,8 +228,8 @@ def test_what_is_missing_is_one_line_with_its_extra(
     assert "pip install 'envwire[mp4]'" in told.output
 
 
-def test_errors_of_export_are_one_line(recorded: tuple[Path, Seen, Server], tmp_path: Path) -> None:
-    path, _, _ = recorded
+def test_errors_of_export_are_one_line(recorded: tuple[Path, Seen], tmp_path: Path) -> None:
+    path, _ = recorded
     (tmp_path / "other").write_text("no recording")
     for arguments, says in (
         ((tmp_path / "other", "--csv", "x"), "is no recording"),
@@ -223,9 +248,9 @@ def test_errors_of_export_are_one_line(recorded: tuple[Path, Seen, Server], tmp_
 
 
 def test_a_replay_is_the_same_here_and_on_a_server(
-    recorded: tuple[Path, Seen, Server], server: Server
+    recorded: tuple[Path, Seen], server: Server
 ) -> None:
-    path, seen, _ = recorded
+    path, seen = recorded
     told = envwire("replay", path)
     assert (told.exit_code, told.output.splitlines()) == (
         0,
@@ -237,9 +262,7 @@ def test_a_replay_is_the_same_here_and_on_a_server(
     assert envwire("replay", path, "--target", server.target).output == told.output
 
 
-def test_the_first_answer_that_differs_is_told(
-    recorded: tuple[Path, Seen, Server], tmp_path: Path
-) -> None:
+def test_the_first_answer_that_differs_is_told(recorded: tuple[Path, Seen], tmp_path: Path) -> None:
     def edit(number: int, entry: Any) -> None:
         if number == 6:
             entry.response.step.reward = 0.5
@@ -268,7 +291,7 @@ CHANGES: list[tuple[Callable[[Any], object], str, str]] = [
 
 @pytest.mark.parametrize(("change", "field", "now"), CHANGES)
 def test_a_difference_names_its_field(
-    recorded: tuple[Path, Seen, Server], tmp_path: Path, change: Any, field: str, now: str
+    recorded: tuple[Path, Seen], tmp_path: Path, change: Any, field: str, now: str
 ) -> None:
     def edit(number: int, entry: Any) -> None:
         if number == 6:
@@ -280,7 +303,7 @@ def test_a_difference_names_its_field(
 
 
 def test_what_differs_between_any_two_runs_does_not_count(
-    recorded: tuple[Path, Seen, Server], tmp_path: Path
+    recorded: tuple[Path, Seen], tmp_path: Path
 ) -> None:
     def edit(number: int, entry: Any) -> None:
         if number == 6:
@@ -290,9 +313,9 @@ def test_what_differs_between_any_two_runs_does_not_count(
     assert envwire("replay", edited(recorded[0], tmp_path / "edited", edit)).exit_code == 0
 
 
-def test_all_kinds_of_requests_are_played(tmp_path: Path) -> None:
-    with Server(["tests/*"], record=tmp_path, **SETTINGS) as server:
-        env = RemoteEnv(server.target, "tests/Saving-v0", on_lost="replay")
+def test_all_kinds_of_requests_are_played(recorder: Recorder) -> None:
+    with recorder.recording() as made:
+        env = RemoteEnv(recorder.server.target, "tests/Saving-v0", on_lost="replay")
         env.reset(seed=1)
         state = env.save_state()
         env.step(0)
@@ -302,13 +325,13 @@ def test_all_kinds_of_requests_are_played(tmp_path: Path) -> None:
         with pytest.raises(AttributeError):
             env.get_wrapper_attr("nothing")
         env.close()
-    (path,) = tmp_path.glob(f"*{SUFFIX}")
+    (path,) = made
     told = envwire("replay", path, "--import", "tests.hosted_envs")
     assert told.exit_code == 0, told.output
 
 
 def test_a_torn_recording_is_played_as_far_as_it_goes(
-    recorded: tuple[Path, Seen, Server], tmp_path: Path
+    recorded: tuple[Path, Seen], tmp_path: Path
 ) -> None:
     torn = tmp_path / "torn"
     torn.write_bytes(recorded[0].read_bytes()[:-40])
@@ -318,16 +341,15 @@ def test_a_torn_recording_is_played_as_far_as_it_goes(
     assert len(list(RecordedSession(torn).exchanges())) > 5
 
 
-def test_errors_of_replay_are_one_line(recorded: tuple[Path, Seen, Server]) -> None:
-    with Server(["Pendulum-v1"]) as server:
-        told = envwire("replay", recorded[0], "--target", server.target)
+def test_errors_of_replay_are_one_line(recorded: tuple[Path, Seen]) -> None:
+    told = envwire("replay", recorded[0], "--target", "127.0.0.1:1")
     assert told.exit_code == 1
     assert told.output.startswith("envwire replay: ")
     assert told.output.count("\n") == 1
 
 
 def test_a_recording_names_no_module_to_import(
-    recorded: tuple[Path, Seen, Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    recorded: tuple[Path, Seen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def name_wrapper(number: int, entry: Any) -> None:
         if number == 0:
@@ -345,7 +367,7 @@ def test_a_recording_names_no_module_to_import(
 
 
 def test_a_recorded_request_of_no_kind_is_reported(
-    recorded: tuple[Path, Seen, Server], tmp_path: Path
+    recorded: tuple[Path, Seen], tmp_path: Path
 ) -> None:
     def empty(number: int, entry: Any) -> None:
         if number == 3:

@@ -20,6 +20,7 @@ from tests.hosted_envs import Fault
 from tests.secured import certificates, write_tokens
 from tests.security.stranger import PATH, Conversation, refusal
 from tests.security.stranger import reason as why
+from tests.tiers import first
 
 ENV = "CartPole-v1"
 FAULTY = "tests/Faulty-v0"
@@ -62,6 +63,7 @@ def test_sessions_of_one_client(
             opened.pop().close()
 
 
+@pytest.mark.parametrize("clients", first(["tokens", "certificates"]), indirect=True)
 def test_environments_a_minute(
     clients: tuple[dict[str, Any], list[Any]], opened: list[RemoteEnv]
 ) -> None:
