@@ -38,10 +38,10 @@ ENVWIRE = (sys.executable, "-m", "envwire.server")
 class Laboratory:
     """A module, and a server of it whose log is read line by line."""
 
-    def __init__(self, folder: Path, text: str = _MODULE) -> None:
+    def __init__(self, folder: Path) -> None:
         self.path = folder / "maze.py"
         self._edits = 0
-        self.text = text
+        self.text = _MODULE
         self._write()
         self._process = subprocess.Popen(
             [*ENVWIRE, "serve", "lab/*", "--import", "maze.py", "--port", "0", "--dev"],
@@ -171,32 +171,22 @@ def test_an_id_that_an_edit_registers_can_be_made(shared: Laboratory) -> None:
     RemoteEnv(shared.target, "lab/New-v0").close()
 
 
-def test_a_crash_of_a_session_from_before_an_edit_is_still_told(tmp_path: Path) -> None:
-    text = _MODULE.replace('raise ValueError("wall one")', "import os; os._exit(7)")
-    laboratory = Laboratory(tmp_path, text)
-    try:
-        old = laboratory.make()
+def test_a_crash_of_a_session_from_before_an_edit_is_still_told(shared: Laboratory) -> None:
+    shared.edit('raise ValueError("wall one")', "import os; os._exit(7)")
+    with shared.make() as old:
         old.reset()
-        laboratory.edit("return 1,", "return 2,")
-        laboratory.make().close()
+        shared.edit("return 1,", "return 2,")
+        shared.make().close()
         with pytest.raises(RemoteError, match="status 7"):
             old.step(0)
-    finally:
-        laboratory.stop()
 
 
-def test_breakpoint_on_a_server_says_where_it_works(tmp_path: Path) -> None:
-    laboratory = Laboratory(
-        tmp_path, _MODULE.replace('raise ValueError("wall one")', "breakpoint()")
-    )
-    try:
-        env = laboratory.make()
+def test_breakpoint_on_a_server_says_where_it_works(shared: Laboratory) -> None:
+    shared.edit('raise ValueError("wall one")', "breakpoint()")
+    with shared.make() as env:
         env.reset()
         with pytest.raises(RuntimeError, match="envwire run in-process ENV_ID --import"):
             env.step(0)
-        env.close()
-    finally:
-        laboratory.stop()
 
 
 def test_breakpoint_works_in_process(tmp_path: Path) -> None:

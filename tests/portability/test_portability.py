@@ -11,7 +11,7 @@ import pytest
 from envwire.server import Server
 from tests.conftest import ROOT
 from tests.direct.hosted_frames import FRAMES
-from tests.tiers import cross
+from tests.tiers import cross, first
 
 SYSTEMS = ("darwin", "win32")
 SYSTEM = pytest.mark.parametrize("system", SYSTEMS)
@@ -51,7 +51,7 @@ def test_servers_say_that_they_need_linux(system: str, command: list[str]) -> No
     assert len(done.stderr.splitlines()) == 1
 
 
-@SYSTEM
+@pytest.mark.parametrize("system", first(SYSTEMS))
 def test_the_command_line_looks_at_servers(system: str, target: str) -> None:
     done = _python("-m", "tests.portability.command_line", system, "list", target, "--json")
     assert done.returncode == 0, done.stderr
