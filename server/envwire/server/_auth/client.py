@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from envwire.codec import FaultError, Reason
@@ -51,6 +52,7 @@ class Client:
         ticket: The gateway's ticket that limits its Makes; None for no such limit.
         reservation: Id of the slots that the server reserves for its Makes.
         quota: How many slots of a farm it may hold; None if its token does not say.
+        deadline: When it stops waiting for a Make, in seconds of the monotonic clock; infinity if it does not say.
     """
 
     name: str = "this machine"
@@ -60,6 +62,7 @@ class Client:
     ticket: farm_pb2.Ticket | None = None
     reservation: bytes = b""
     quota: int | None = None
+    deadline: float = math.inf
 
     def owns(self, owner: str) -> bool:
         """Returns whether a session belongs to this client: one that it made here, or with a gateway's ticket.

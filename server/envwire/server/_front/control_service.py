@@ -45,7 +45,7 @@ class ControlService:
     _maker: SessionMaker
 
     def __post_init__(self) -> None:
-        self._kept = KeptMakes(self._sessions.is_fresh)
+        self._kept = KeptMakes(self._sessions)
         self._step_times = StepTimes(self.loaded.environments.environments)
         self.handlers: dict[str, Handler] = {
             "make": self.make,
@@ -63,7 +63,7 @@ class ControlService:
     async def make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
         """Makes a session, once per request id."""
         making = partial(self._maker.make, request, client)
-        return await self._kept.run_once(client.name, request, making)
+        return await self._kept.run_once(client.name, request, making, client.deadline)
 
     async def list_environments(
         self, _: pb.ListEnvironmentsRequest, __: Client

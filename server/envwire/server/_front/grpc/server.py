@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -48,6 +51,8 @@ async def _unary(front: Front, serving: _Serving, kind: str, _: Any, context: Co
     except FaultError as fault:
         await turn_away(context, fault)
     message = await read_message(context)
+    if kind == "make":
+        client = replace(client, deadline=_deadline(context))
     exchanging = serving(context)(REQUESTS.wrap(kind, message), None, client)
     del message  # gRPC keeps this frame for a while after an aborted call
     reply = await exchanging
@@ -59,6 +64,11 @@ async def _unary(front: Front, serving: _Serving, kind: str, _: Any, context: Co
     if trailer:
         context.set_trailing_metadata(trailer)
     return response
+
+
+def _deadline(context: Context) -> float:
+    left: Any = context.time_remaining()  # None without a deadline, despite its type hint
+    return math.inf if left is None else time.monotonic() + left
 
 
 async def _interact(front: Front, serving: _Serving, _: Any, context: Context) -> None:

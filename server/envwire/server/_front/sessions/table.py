@@ -224,6 +224,11 @@ class Sessions:
         elif session_id not in self._ended:
             raise self.unknown(session_id)
 
+    def abandon(self, session_id: str) -> None:
+        """Ends a session that no client knows of; does nothing if there is none with this id."""
+        if session := self._live.get(session_id):
+            session.end(Event.CLOSE)
+
     def get(self, session_id: str) -> SessionRecord | None:
         """Returns a live session; None if there is none with this id."""
         return self._live.get(session_id)

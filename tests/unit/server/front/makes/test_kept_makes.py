@@ -3,28 +3,49 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
+from typing import cast
 
 import pytest
 
 from envwire.codec import FaultError, Reason
 from envwire.server._front.makes.kept_makes import KeptMakes
+from envwire.server._front.sessions.table import Sessions
 from envwire.v1 import environment_pb2 as pb
 
 ID, OTHER = b"i" * 16, b"o" * 16
+
+
+class Table:
+    """The sessions of a server, at a time of our choosing."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.fresh: set[str] = set()
+
+    def clock(self) -> float:
+        return self.now
+
+    def is_fresh(self, session_id: str) -> bool:
+        return session_id in self.fresh
+
+    def abandon(self, session_id: str) -> None:
+        self.fresh.discard(session_id)
 
 
 class Server:
     """Makes sessions on command, and counts them."""
 
     def __init__(self, kept_bytes: int = 10_000) -> None:
-        self.fresh: set[str] = set()
+        self.table = Table()
+        self.fresh = self.table.fresh
         self.made = 0
         self.cancelled = 0
         self.may_go_on = asyncio.Event()
         self.failure: Exception | None = None
         self.refusal = ""
-        self.kept = KeptMakes(self.fresh.__contains__, kept_bytes)
+        self.kept = KeptMakes(cast("Sessions", self.table), kept_bytes)
 
     async def making(self) -> pb.InteractResponse:
         try:
@@ -43,9 +64,15 @@ class Server:
         self.fresh.add(reply.make.session_id)
         return reply
 
-    async def make(self, id_: bytes = ID, env_id: str = "x", owner: str = "me") -> str:
+    async def make(
+        self,
+        id_: bytes = ID,
+        env_id: str = "x",
+        owner: str = "me",
+        deadline: float = math.inf,
+    ) -> str:
         request = pb.MakeRequest(env_id=env_id, request_id=id_)
-        reply = await self.kept.run_once(owner, request, self.making)
+        reply = await self.kept.run_once(owner, request, self.making, deadline)
         return reply.error.message or reply.make.session_id
 
 
@@ -136,15 +163,47 @@ def test_a_session_that_serves_or_ends_is_forgotten() -> None:
     run(scene)
 
 
-def test_a_make_that_ends_as_its_caller_leaves_is_kept_for_the_repeat() -> None:
+@pytest.mark.parametrize("id_", [ID, b""])
+def test_a_session_that_is_made_as_its_caller_leaves_is_ended(id_: bytes) -> None:
     async def scene(server: Server) -> None:
-        first = asyncio.ensure_future(server.make())
+        first = asyncio.ensure_future(server.make(id_))
         await asyncio.sleep(0)
         server.may_go_on.set()
         # Its session is made by the time that the caller's cancellation arrives, so there is nothing left to cancel.
         asyncio.get_running_loop().call_soon(first.cancel)
         await asyncio.wait([first])
         assert first.cancelled()
+        assert len(server.fresh) == len(server.kept) == 0
+
+    run(scene, ready=False)
+
+
+@pytest.mark.parametrize("id_", [ID, b""])
+def test_an_answer_after_the_callers_deadline_leaves_no_session(id_: bytes) -> None:
+    async def scene(server: Server) -> None:
+        late = asyncio.ensure_future(server.make(id_, deadline=1001.0))
+        await asyncio.sleep(0)
+        server.table.now = 1001.0  # and gRPC has not cancelled the call yet
+        server.may_go_on.set()
+        await asyncio.wait([late])
+        assert late.cancelled()
+        assert server.made == 1
+        assert len(server.fresh) == len(server.kept) == 0
+
+    run(scene, ready=False)
+
+
+@pytest.mark.parametrize("late_first", [True, False])
+def test_a_late_caller_does_not_end_the_session_of_another_one(late_first: bool) -> None:
+    async def scene(server: Server) -> None:
+        deadlines = (1001.0, math.inf) if late_first else (math.inf, 1001.0)
+        calls = [asyncio.ensure_future(server.make(deadline=each)) for each in deadlines]
+        await asyncio.sleep(0)
+        server.table.now = 1001.0
+        server.may_go_on.set()
+        await asyncio.wait(calls)
+        assert [call.cancelled() for call in calls] == [late_first, not late_first]
+        assert server.fresh == {"session 1"}
         assert await server.make() == "session 1"
 
     run(scene, ready=False)
