@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { create, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import { DataType, ValueSchema } from "../src/gen/envwire/v1/values_pb.js";
 import {
   array,
   Complex,
@@ -107,6 +109,17 @@ test("what nests without end is refused instead of filling the stack", () => {
 test("arrays that few bytes claim to be large are refused", () => {
   const filled = Buffer.from("42" + "0d" + "080b" + "1205ffffffff7f" + "1a00" + "2001", "hex");
   assert.throws(() => decodeValue(filled));
+});
+
+test("what the filled arrays of a message grow to has a sum", () => {
+  const tensor = { dataType: DataType.UINT8, shape: [1n << 27n], data: Uint8Array.of(1), fill: true };
+  const list = (count: number) => {
+    const values = Array.from({ length: count }, () => ({ kind: { case: "array", value: tensor } }));
+    const message = { kind: { case: "list", value: { values } } };
+    return toBinary(ValueSchema, create(ValueSchema, message as MessageInitShape<typeof ValueSchema>));
+  };
+  assert.equal((decodeValue(list(1)) as Value[]).length, 1);
+  assert.throws(() => decodeValue(list(3)), /too large for its message/);
 });
 
 test("numbers become the nearest ones of half precision, and halves stay", () => {

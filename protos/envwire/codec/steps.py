@@ -12,6 +12,7 @@ from envwire.codec.errors.codec_error import CodecError, located
 from envwire.codec.family import Family
 from envwire.codec.values.encoding import decode_mapping, decode_value, encode_mapping, encode_value
 from envwire.codec.values.foreign import native
+from envwire.codec.values.tensors import FillAllowance
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Area, Attachments
 
@@ -139,22 +140,32 @@ def write_step(
 
 
 def read_step(
-    message: environment_pb2.StepResponse, family: Family, area: Area | None = None
+    message: environment_pb2.StepResponse,
+    family: Family,
+    area: Area | None = None,
+    allowance: FillAllowance | None = None,
 ) -> StepResult:
     """Reads the result of a step.
+
+    Args:
+        message: The message.
+        family: Classes to build values of.
+        area: The attachments that came with the message.
+        allowance: The allowance of a message with several steps; by default one for this step.
 
     Raises:
         CodecError: The answer breaks the contract.
     """
     answer: Any = message
+    given: Any = {"area": area, "allowance": allowance or FillAllowance()}
     reward, terminated, truncated = (
-        decode_value(getattr(answer, f"typed_{name}"), family, area=area)
+        decode_value(getattr(answer, f"typed_{name}"), family, **given)
         if answer.HasField(f"typed_{name}")
         else getattr(answer, name)
         for name in ("reward", "terminated", "truncated")
     )
-    observation = decode_value(message.observation, family, area=area)
-    info = decode_mapping(message.info, family, area=area)
+    observation = decode_value(message.observation, family, **given)
+    info = decode_mapping(message.info, family, **given)
     return observation, reward, terminated, truncated, info
 
 

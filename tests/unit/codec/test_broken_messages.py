@@ -63,17 +63,17 @@ BROKEN_VALUES = {
     "fill with more": (tensor(f"{FLOATS} shape: 2 fill: true data: 'abcdefgh'"), "v is 8 bytes"),
     "large fill": (
         tensor(f"{FLOATS} shape: [65536, 65536] fill: true data: 'abcd'"),
-        "v is 4294967296 elements from a few bytes",
+        "v is 17179869184 bytes from a few",
     ),
     "large fill in parts": (
         "list {"
         + "values { array { data_type: 6 shape: 150000000 fill: true data: 'a' } }" * 2
         + "}",
-        r"v\[1\] is 150000000 elements",
+        r"v\[1\] is 150000000 bytes",
     ),
     "large fill of wide texts": (
         tensor(f"{NAMED} numpy_type: '|S64' shape: 134217728 fill: true data: '{'a' * 64}'"),
-        "v is 536870912 elements",
+        "v is 8589934592 bytes",
     ),
     "scalar with axes": (f"scalar {{ {FLOATS} shape: 1 data: 'abcd' }}", r"v is a scalar of shape"),
     "few objects": ("object_array { shape: 2 values { none {} } }", "v is 1 values; expected 2"),
@@ -197,7 +197,7 @@ BROKEN_SPACES = {
     "flat with axes": ("multi_binary { shape: [2, 2] flat: true }", "s is flat with the shape"),
     "flat without axes": ("multi_binary { flat: true }", "s is flat with the shape"),
     "multi binary of none": ("multi_binary { shape: 0 }", "s is a MultiBinary that .* refuses"),
-    "huge multi binary": ("multi_binary { shape: 4294967296 }", "s is 4294967296 elements"),
+    "huge multi binary": ("multi_binary { shape: 4294967296 }", "s is 8589934592 bytes"),
     "multi discrete of none": (
         f"multi_discrete {{ nvec {{ {ZERO} }} start {{ {ZERO} }} }}",
         "s is a MultiDiscrete that .* refuses",
@@ -304,7 +304,8 @@ def space_messages() -> list[Message]:
 @pytest.fixture
 def _small_fills(monkeypatch: pytest.MonkeyPatch) -> None:
     # The real limit is safe but slow to reach again and again.
-    monkeypatch.setattr("envwire.codec.values.tensors._MAX_FILLED", 10_000)
+    monkeypatch.setattr("envwire.codec.values.tensors._MAX_FILLED", 160_000)
+    monkeypatch.setattr("envwire.codec.spaces.context._MAX_FILLED_BOUNDS", 160_000)
 
 
 @pytest.mark.usefixtures("_small_fills")

@@ -6,10 +6,14 @@ import type { Tensor } from "../gen/envwire/v1/values_pb.js";
 import { dtypeOf, type TypedArray } from "../values/dtypes.js";
 import { fromMessage, fromTensorMessage } from "../values/messages.js";
 import type { NdArray } from "../values/ndarray.js";
+import { FillAllowance } from "../values/tensors.js";
 import type { Value } from "../values/types.js";
 import { Box, Discrete, MultiBinary, MultiDiscrete } from "./arrays.js";
 import { Dict, Graph, OneOf, Sequence, Text, Tuple } from "./composite.js";
 import type { Space } from "./space.js";
+
+/** Bytes of filled bounds in one space: two arrays of the largest message of a server with default settings. */
+const MAX_FILLED_BYTES = 512 * 1024 * 1024;
 
 type Kind = NonNullable<SpaceMessage["kind"]["case"]>;
 type Content<K extends Kind> = Extract<SpaceMessage["kind"], { case: K }>["value"];
@@ -22,6 +26,7 @@ export function decodeSpace(message: SpaceMessage | undefined): Space {
 class Decoder {
   /** The spaces of the tree in the order in which they ended, parts before the whole. */
   readonly #ended: Space[] = [];
+  readonly #fills = new FillAllowance(MAX_FILLED_BYTES);
 
   decode(message: SpaceMessage | undefined): Space {
     if (message?.kind.case === undefined)
@@ -41,11 +46,11 @@ class Decoder {
   }
 
   readonly #kinds: { [K in Exclude<Kind, "sameAs">]: (content: Content<K>) => Space } = {
-    box: ({ low, high }) => new Box(tensor(low), tensor(high)),
+    box: ({ low, high }) => new Box(this.#tensor(low), this.#tensor(high)),
     discrete: ({ n, start, dataType }) =>
       new Discrete(Number(n), Number(start), dtypeOf(dataType) ?? "int64"),
     multiBinary: ({ shape, flat }) => new MultiBinary(flat ? Number(shape[0]) : shape.map(Number)),
-    multiDiscrete: ({ nvec, start }) => new MultiDiscrete(tensor(nvec), tensor(start)),
+    multiDiscrete: ({ nvec, start }) => new MultiDiscrete(this.#tensor(nvec), this.#tensor(start)),
     text: ({ minLength, maxLength, characters }) =>
       new Text(Number(maxLength), Number(minLength), characters),
     dict: ({ entries }) => {
@@ -63,9 +68,9 @@ class Decoder {
       return new Graph(node, edgeSpace && this.decode(edgeSpace));
     },
   };
-}
 
-function tensor(message: Tensor | undefined): NdArray<TypedArray> {
-  if (message === undefined) throw new MalformedMessageError("a space lacks a part");
-  return fromTensorMessage(message);
+  #tensor(message: Tensor | undefined): NdArray<TypedArray> {
+    if (message === undefined) throw new MalformedMessageError("a space lacks a part");
+    return fromTensorMessage(message, this.#fills);
+  }
 }

@@ -6,7 +6,7 @@ import { fromTwosComplement } from "./big_integers.js";
 import { mappingOf } from "./mappings.js";
 import { NdArray, Scalar } from "./ndarray.js";
 import { checkKeys, isKnown, refuseUnhashable } from "./strictness.js";
-import { readTensor } from "./tensors.js";
+import { FillAllowance, readTensor } from "./tensors.js";
 import {
   Complex,
   EnumMember,
@@ -33,6 +33,7 @@ export interface Reading {
 /** What a message was received with, how it is read, and how deep the reading has come. */
 export class Context {
   depth = 0;
+  readonly fills = new FillAllowance();
   constructor(
     readonly attachments?: Uint8Array,
     readonly reading: Reading = {},
@@ -143,12 +144,12 @@ function readOpaque(reader: Reader, { reading }: Context): Opaque {
 }
 
 function readArray(reader: Reader, context: Context): NdArray {
-  const { dtype, shape, data } = readTensor(reader, context.attachments);
+  const { dtype, shape, data } = readTensor(reader, context.fills, context.attachments);
   return new NdArray(dtype, shape, data);
 }
 
 function readScalar(reader: Reader, context: Context): Scalar {
-  const { dtype, data } = readTensor(reader, context.attachments);
+  const { dtype, data } = readTensor(reader, context.fills, context.attachments);
   return new Scalar(dtype, data);
 }
 

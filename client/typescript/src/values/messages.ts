@@ -17,7 +17,7 @@ import { contentOf, decodeMapping, type Reading } from "./decoding.js";
 import type { TypedArray } from "./dtypes.js";
 import { encodeMapping, encodeValue, writeValues } from "./encoding.js";
 import { NdArray } from "./ndarray.js";
-import { readTensor, writeTensor } from "./tensors.js";
+import { FillAllowance, readTensor, writeTensor } from "./tensors.js";
 import type { Mapping, Value } from "./types.js";
 
 export function fromMessage(message: ValueMessage, attachments?: Uint8Array, reading?: Reading): Value {
@@ -42,12 +42,12 @@ export function toListMessage(values: readonly Value[], path: string): ValueList
   return fromBinary(ValueListSchema, writer.take());
 }
 
-export function fromTensorMessage(message: Tensor): NdArray<TypedArray> {
+export function fromTensorMessage(message: Tensor, fills = new FillAllowance()): NdArray<TypedArray> {
   const writer = new Writer();
   writer.bytes(1, toBinary(TensorSchema, message));
   const reader = new Reader(writer.take());
   reader.varint();
-  const { dtype, shape, data } = readTensor(reader, undefined);
+  const { dtype, shape, data } = readTensor(reader, fills);
   return new NdArray(dtype, shape, data);
 }
 

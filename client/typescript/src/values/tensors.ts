@@ -21,9 +21,23 @@ export interface TensorParts {
   data: TypedArray;
 }
 
-/** A few bytes with `fill` can stand for any number of them: no more than this is made of them. */
+/** As much as a message may hold by default. */
 const MAX_FILLED_BYTES = 256 * 1024 * 1024;
 const NOTHING = new Uint8Array(0);
+
+/** How many bytes the fills of one message may still grow to together: a few bytes with `fill` can stand for any number. */
+export class FillAllowance {
+  #left: number;
+  constructor(limit = MAX_FILLED_BYTES) {
+    this.#left = limit;
+  }
+
+  spend(bytes: number): void {
+    if (!(bytes <= this.#left))
+      throw new MalformedMessageError(`a filled tensor of ${bytes} bytes is too large for its message`);
+    this.#left -= bytes;
+  }
+}
 
 interface TensorFields {
   number: number;
@@ -37,16 +51,21 @@ interface TensorFields {
 /**
  * Reads a tensor, whose length comes next.
  *
+ * @param fills What the message may still fill.
  * @param attachments What came beside the message. Arrays among them are views of it, nothing is copied.
  */
-export function readTensor(reader: Reader, attachments: Uint8Array | undefined): TensorParts {
+export function readTensor(reader: Reader, fills: FillAllowance, attachments?: Uint8Array): TensorParts {
   const fields = readFields(reader);
   const dtype = fields.number === NUMPY_TYPE ? fields.numpyType : dtypeOf(fields.number);
   const itemSize = dtype === undefined ? 0 : itemSizeOf(dtype);
   if (dtype === undefined || (itemSize === 0 && !/^[<|]?[USV]0$/.test(dtype)))
     throw new MalformedMessageError(`a tensor has the unknown element type ${dtype || fields.number}`);
   const bytes = sizeOf(fields.shape) * itemSize;
-  return { dtype, shape: fields.shape, data: view(dtype, elements(fields, bytes, itemSize, attachments)) };
+  return {
+    dtype,
+    shape: fields.shape,
+    data: view(dtype, elements(fields, bytes, itemSize, fills, attachments)),
+  };
 }
 
 function readFields(reader: Reader): TensorFields {
@@ -85,6 +104,7 @@ function elements(
   fields: TensorFields,
   bytes: number,
   itemSize: number,
+  fills: FillAllowance,
   attachments?: Uint8Array,
 ): Uint8Array {
   if (fields.offset >= 0) {
@@ -92,7 +112,7 @@ function elements(
       throw new MalformedMessageError("a tensor lies outside of the attachments");
     return attachments.subarray(fields.offset, fields.offset + bytes);
   }
-  if (fields.fill) return filled(fields.data, bytes, itemSize);
+  if (fields.fill) return filled(fields.data, bytes, itemSize, fills);
   if (fields.data.length !== bytes)
     throw new MalformedMessageError(
       `a tensor of shape [${fields.shape}] has ${fields.data.length} bytes, not ${bytes}`,
@@ -100,10 +120,9 @@ function elements(
   return Uint8Array.prototype.slice.call(fields.data);
 }
 
-function filled(element: Uint8Array, bytes: number, itemSize: number): Uint8Array {
+function filled(element: Uint8Array, bytes: number, itemSize: number, fills: FillAllowance): Uint8Array {
   if (element.length !== itemSize) throw new MalformedMessageError("a filled tensor has one element");
-  if (bytes > MAX_FILLED_BYTES)
-    throw new MalformedMessageError(`a filled tensor of ${bytes} bytes is too large`);
+  fills.spend(bytes);
   const data = new Uint8Array(bytes);
   for (let at = 0; at < bytes; at += itemSize) data.set(element, at);
   return data;

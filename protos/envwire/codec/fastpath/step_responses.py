@@ -19,11 +19,13 @@ from envwire.codec.fastpath.array_layouts import UNKNOWN, ArrayLayout
 from envwire.codec.fastpath.values import TreeReader, TreeWriter, ValueReader, ValueWriter
 from envwire.codec.steps import StepResult, plain_flag, plain_reward
 from envwire.codec.values.encoding import decode_mapping, decode_value, encode_mapping
-from envwire.codec.values.tensors import SCALAR_TYPES
+from envwire.codec.values.tensors import SCALAR_TYPES, FillAllowance
 from envwire.v1 import environment_pb2, values_pb2
 from envwire.wire.frames import Area, Attachments
 from envwire.wire.varints import content_start, read_varint, tag, varint
 
+#: Answers with filled arrays, which servers of this project never send, are left to protobuf, which bounds their sum.
+_NO_FILLS: Final = FillAllowance(0)
 _STEP: Final = environment_pb2.StepResponse
 DOUBLE: Final = struct.Struct("<d")
 RESPONSE: Final = tag(environment_pb2.InteractResponse, "step")
@@ -253,7 +255,7 @@ class StepResponseReader:
         if start + length != len(raw):
             return None
         message = values_pb2.ValueMap.FromString(raw[start:])
-        info = decode_mapping(message, self._family, area=area)
+        info = decode_mapping(message, self._family, area=area, allowance=_NO_FILLS)
         self._info.learn(info)
         return info
 
@@ -268,7 +270,10 @@ class StepResponseReader:
         value = reader.read(raw, start, end, area)
         if value is UNKNOWN:
             value = decode_value(
-                values_pb2.Value.FromString(raw[start:end]), self._family, area=area
+                values_pb2.Value.FromString(raw[start:end]),
+                self._family,
+                area=area,
+                allowance=_NO_FILLS,
             )
             reader.learn(value)
         return value, end

@@ -21,6 +21,9 @@ from envwire.v1 import spaces_pb2, values_pb2
 # for a generator's state below the innermost space and for the messages around the outermost.
 _DEEPEST: Final = 26
 
+#: Bytes of filled bounds in one space: two arrays of the largest message of a server with default settings.
+_MAX_FILLED_BOUNDS: Final = 2**29
+
 # What the constructors of both families raise for bad arguments.
 _REFUSALS: Final = (AssertionError, MemoryError, OverflowError, TypeError, ValueError)
 
@@ -102,13 +105,13 @@ class SpaceDecoding:
         family: Classes to build spaces of.
 
     Attributes:
-        allowance: Counts elements for which the constructors of spaces may allocate arrays.
+        allowance: Counts bytes for which tensors and the constructors of spaces may allocate arrays.
     """
 
     def __init__(self, rows: Mapping[str, Row], family: Family) -> None:
         self._rows = rows
         self._family = family
-        self.allowance = FillAllowance()
+        self.allowance = FillAllowance(_MAX_FILLED_BOUNDS)
         self._depth = 0
         self._built: list[tuple[Any, np.random.Generator | None]] = []
 

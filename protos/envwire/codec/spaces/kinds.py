@@ -69,7 +69,7 @@ def _decode_multi_binary(message: spaces_pb2.MultiBinarySpace, decoding: SpaceDe
     shape = tuple(message.shape)
     if message.flat and len(shape) != 1:
         raise CodecError(f"flat with the shape {shape}", "one axis")
-    decoding.allowance.spend(math.prod(shape))
+    decoding.allowance.spend(2 * math.prod(shape))  # as the bounds of such a box would
     return decoding.make("MultiBinary", shape[0] if message.flat else shape)
 
 

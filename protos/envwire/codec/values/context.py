@@ -71,13 +71,14 @@ class Decoding:
         family: Library of graphs and enumerations; None refuses them.
         opaque: Whether stand-ins are accepted.
         area: The attachments that came with the message.
+        allowance: The bytes that the values of the message may have allocated without containing them.
     """
 
     decoders: Mapping[str, Decoder]
     family: Family | None
     opaque: bool
     area: Area | None = None
-    allowance: FillAllowance = field(default_factory=FillAllowance, init=False)
+    allowance: FillAllowance = field(default_factory=FillAllowance)
     _room: int = field(default=_ROOM, init=False)
 
     def enter(self, messages: int) -> None:

@@ -16,7 +16,7 @@ from envwire.codec.family import Family
 from envwire.codec.values import arrays, builtins, containers, library_types
 from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding, decode, encode
 from envwire.codec.values.opaque import Opaque, type_name
-from envwire.codec.values.tensors import decode_tensor, encode_tensor, is_portable
+from envwire.codec.values.tensors import FillAllowance, decode_tensor, encode_tensor, is_portable
 from envwire.v1 import values_pb2
 from envwire.wire.frames import Area, Attachments
 
@@ -92,6 +92,7 @@ def decode_value(
     *,
     opaque: bool = True,
     area: Area | None = None,
+    allowance: FillAllowance | None = None,
 ) -> Any:
     """Reads a value. Arrays are new, writable, C-contiguous and in native byte order.
 
@@ -101,6 +102,7 @@ def decode_value(
         path: Name of the value in error messages.
         opaque: Whether an `Opaque` may stand in for an object; servers refuse it in requests.
         area: The attachments that came with the message.
+        allowance: The allowance of a message with several values; by default one for this value.
 
     Raises:
         CodecError: The message breaks the contract.
@@ -108,10 +110,12 @@ def decode_value(
     try:
         kind = message.WhichOneof("kind")
         if kind == "array":  # most observations
-            return decode_tensor(message.array, area=area)
+            return decode_tensor(message.array, allowance, area)
         if kind in _AS_THEY_ARE:
             return getattr(message, kind)
-        return decode(message, Decoding(_DECODERS, family, opaque, area))
+        return decode(
+            message, Decoding(_DECODERS, family, opaque, area, allowance or FillAllowance())
+        )
     except CodecError as error:
         error.under(path)
         raise
@@ -144,6 +148,7 @@ def decode_mapping(
     *,
     opaque: bool = True,
     area: Area | None = None,
+    allowance: FillAllowance | None = None,
 ) -> dict[Any, Any]:
     """Reads a dictionary.
 
@@ -151,7 +156,7 @@ def decode_mapping(
     """
     if not message.entries:  # most infos
         return {}
-    decoding = Decoding(_DECODERS, family, opaque, area)
+    decoding = Decoding(_DECODERS, family, opaque, area, allowance or FillAllowance())
     return located(path, containers.decode_dict, message, decoding)
 
 

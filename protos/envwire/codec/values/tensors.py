@@ -47,7 +47,7 @@ _LARGEST: Final = {
     "b": ("u1", 1, "a boolean of another byte than 0 or 1", "0 or 1 in each byte"),
     "U": ("<u4", 0x10FFFF, "text with a code point over U+10FFFF", "Unicode in four bytes each"),
 }
-_WIDEST_NUMBER: Final = 16
+#: As many bytes as a message may have by default.
 _MAX_FILLED: Final = 2**28
 _ELEMENTS: Final = "booleans, numbers, fixed-width text or bytes, or times"
 
@@ -82,25 +82,29 @@ def is_portable(dtype: np.dtype[Any]) -> bool:
 
 
 class FillAllowance:
-    """Limits the elements that one message may have allocated without containing them."""
+    """Limits the bytes that one message may have allocated without containing them.
 
-    __slots__ = ("_left",)
+    Args:
+        limit: The limit; by default what a message may have.
+    """
 
-    def __init__(self) -> None:
-        self._left = _MAX_FILLED
+    __slots__ = ("_left", "_limit")
 
-    def spend(self, elements: int) -> None:
-        """Subtracts `elements` from the allowance.
+    def __init__(self, limit: int | None = None) -> None:
+        self._limit = self._left = _MAX_FILLED if limit is None else limit
+
+    def spend(self, size: int) -> None:
+        """Subtracts a size in bytes from the allowance.
 
         Raises:
-            CodecError: Fewer are left.
+            CodecError: Less is left.
         """
-        if elements > self._left:
+        if size > self._left:
             raise CodecError(
-                f"{elements} elements from a few bytes",
-                f"at most {_MAX_FILLED} of them in one message, of which {self._left} are left",
+                f"{size} bytes from a few",
+                f"at most {self._limit} of them in one message, of which {self._left} are left",
             )
-        self._left -= elements
+        self._left -= size
 
 
 def encode_tensor(
@@ -232,8 +236,7 @@ def _filled(
 ) -> Array:
     if len(data) != dtype.itemsize:
         raise _wrong_length((), dtype, data)
-    # A wide string counts as many elements.
-    allowance.spend(math.prod(shape) * math.ceil(dtype.itemsize / _WIDEST_NUMBER))
+    allowance.spend(math.prod(shape) * dtype.itemsize)
     element = _own(_view((), dtype, data))
     try:
         return np.full(shape, element, element.dtype)

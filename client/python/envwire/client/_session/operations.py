@@ -20,6 +20,7 @@ from envwire.codec import (
     encode_value,
 )
 from envwire.codec.steps import StepResult, read_step
+from envwire.codec.values.tensors import FillAllowance
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import spaces_pb2
 from envwire.wire.frames import Area
@@ -109,7 +110,8 @@ class StepMany:
         self, answer: pb.StepResponse, area: Area | None, family: Family
     ) -> tuple[list[StepResult], BaseException | None]:
         """Reads the answers."""
-        results = [read_step(each, family, area) for each in answer.steps]
+        allowance = FillAllowance()
+        results = [read_step(each, family, area, allowance) for each in answer.steps]
         if not answer.HasField("error"):
             return results, None
         return results, exception(decode_fault(answer.error, family), family)
@@ -150,8 +152,9 @@ class Reset:
         self, answer: pb.ResetResponse, area: Area | None, family: Family
     ) -> tuple[tuple[Any, dict[Any, Any]], pb.RandomMirror | None]:
         """Reads the answer."""
-        observation = decode_value(answer.observation, family, area=area)
-        info = decode_mapping(answer.info, family, area=area)
+        allowance = FillAllowance()
+        observation = decode_value(answer.observation, family, area=area, allowance=allowance)
+        info = decode_mapping(answer.info, family, area=area, allowance=allowance)
         return (observation, info), answer.random if self.mirror else None
 
 
