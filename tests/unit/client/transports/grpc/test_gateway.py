@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import grpc
@@ -81,6 +82,24 @@ class CutError(grpc.RpcError):
         return ()
 
 
+class Ended:
+    """A call that has its answer, or its error."""
+
+    def __init__(self, answer: bytes | Exception) -> None:
+        self._answer = answer
+
+    def exception(self, _: float) -> Exception | None:
+        return self._answer if isinstance(self._answer, Exception) else None
+
+    def result(self) -> bytes:
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
+
+    def cancel(self) -> None:
+        """Nothing is left to cancel."""
+
+
 def test_a_make_whose_answer_is_lost_is_repeated_at_the_server_that_may_have_made_it() -> None:
     answers: list[Any] = [CutError(), pb.MakeResponse(session_id="s").SerializeToString()]
     asked: list[bytes] = []
@@ -93,14 +112,11 @@ def test_a_make_whose_answer_is_lost_is_repeated_at_the_server_that_may_have_mad
 
         def unary_unary(self, path: str) -> Any:
             assert path.endswith("/Make")
-            return self.make
+            return SimpleNamespace(future=self.make)
 
-        def make(self, message: bytes, **_: Any) -> bytes:
+        def make(self, message: bytes, **_: Any) -> Ended:
             asked.append(message)
-            answer = answers.pop(0)
-            if isinstance(answer, Exception):
-                raise answer
-            return bytes(answer)
+            return Ended(answers.pop(0))
 
         def failure(self, error: object, _: float) -> object:
             return error
