@@ -38,6 +38,7 @@ def _local(env_id: str, **kwargs: Any) -> Any:
 def test_rollouts(server: Server, env_id: str) -> None:
     remote: Any = RemoteVecEnv(server.target, env_id, COUNT, sessions=2)
     local = _local(env_id)
+    assert remote.metadata == local.metadata
     for env in (remote, local):
         env.seed(11)
     assert identical(remote.reset(), local.reset())

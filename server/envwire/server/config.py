@@ -42,6 +42,7 @@ class ServerConfig(
     def __post_init__(self) -> None:
         """Refuses invalid and contradictory settings."""
         check_all(SETTINGS, self)
+        self.take_off_brackets()
         if not self.environments and not self.groups:
             raise ValueError(
                 "nothing to serve: name at least one environment id or pattern, such as CartPole-v1"

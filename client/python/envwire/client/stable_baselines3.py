@@ -71,6 +71,9 @@ class RemoteVecEnv(VecEnv):
         )
         spaces: Any = self._envs.single_observation_space, self._envs.single_action_space
         super().__init__(num_envs, *spaces)  # pyright: ignore[reportUnknownMemberType]
+        self.metadata = {
+            name: each for name, each in self._envs.metadata.items() if name != "autoreset_mode"
+        }
 
     def reset(self) -> Any:
         """Starts an episode in every environment, with the seeds and options that were set; returns observations."""

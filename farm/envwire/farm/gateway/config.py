@@ -68,6 +68,7 @@ class GatewayConfig(Listening):
     def __post_init__(self) -> None:
         """Refuses invalid and contradictory settings."""
         check_all(SETTINGS, self)
+        self.take_off_brackets()
         check_listening(self)
         if self.quota and not self.tokens:
             raise ValueError("--quota counts by token; give --tokens as well")

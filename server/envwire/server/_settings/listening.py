@@ -30,6 +30,11 @@ class Listening:
     tokens: FilePath
     insecure: bool
 
+    def take_off_brackets(self) -> None:
+        """Makes "[::1]", as in HOST:PORT, the host ::1."""
+        if self.host.startswith("[") and self.host.endswith("]"):
+            object.__setattr__(self, "host", self.host[1:-1])  # settings are frozen
+
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach it."""

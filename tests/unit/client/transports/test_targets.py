@@ -33,6 +33,8 @@ def test_what_can_be_dialled(target: str) -> None:
     [
         ("localhost", ValueError, "localhost:50051"),
         ("::1", ValueError, "no port"),
+        ("::1:50051", ValueError, r"'\[::1\]:50051'"),
+        ("fe80::2:1", ValueError, r"'\[fe80::2\]:1'"),
         ("http://localhost:50051", ValueError, "'localhost:50051'"),
         ("https://farm.example/x", ValueError, "farm.example"),
         (b"localhost:50051", TypeError, "HOST:PORT"),

@@ -154,6 +154,13 @@ def test_help_teaches_in_groups() -> None:
     assert "ENVWIRE_MAX_SESSIONS" in shown
 
 
+def test_a_host_may_have_the_brackets_of_a_target() -> None:
+    config = ServerConfig(("a",), host="[::1]")
+    assert (config.host, config.loopback) == ("::1", True)
+    with pytest.raises(ValueError, match="refusing to bind ::"):
+        ServerConfig(("a",), host="[::]")
+
+
 def test_a_tunnel_takes_a_gateway_and_tls_on_the_way_there() -> None:
     with pytest.raises(ValueError, match="--join"):
         ServerConfig(("a",), tunnel=True)

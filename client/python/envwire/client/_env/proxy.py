@@ -226,6 +226,7 @@ class RemoteProxy(RemoteAttributes):
         if not self._used and not self._random.active:
             return ProxyArguments.make, (self._arguments,)
         raise TypeError(
-            f"{self} cannot be copied or pickled after its first reset: its state is on the server. Pickle it before, "
-            "or pickle a function that makes it"
+            f"{self} cannot be copied or pickled after its first reset: its state is on the server. env.fork() returns "
+            "another environment in the same state, and env.save_state() keeps a state to return to. To send it to "
+            "another process, pickle it before, or pickle a function that makes it"
         )

@@ -43,6 +43,11 @@ def checked(target: object) -> str:
     if scheme is None and "://" not in target and not _HAS_PORT.search(rest):
         example = _EXAMPLE if not target or ":" in target else f"{target}:50051"
         raise ValueError(f"the target {target!r} names no port; write HOST:PORT, {example!r}")
+    host, _, port = rest.rpartition(":")
+    if scheme is None and ":" in host and ip_address_of(host):
+        raise ValueError(
+            f"the target {target!r} is an IPv6 address without brackets; write '[{host}]:{port}'"
+        )
     return target
 
 

@@ -16,7 +16,7 @@ from envwire.client._vector.env_info import NATIVE
 from envwire.client._vector.layout import Capacity, ShardSpec, lay_out
 from envwire.client._vector.shard_episodes import EPISODES
 from envwire.client._vector.shards import S
-from envwire.client.errors import InvalidRequestError
+from envwire.client.errors import InvalidRequestError, RemoteError
 from envwire.client.options import ConnectionOptions
 from envwire.codec import Family
 from envwire.codec.durations import LONGEST_SECONDS, to_seconds
@@ -52,8 +52,16 @@ class VectorServers:
                 "render_mode='human' shows one environment; give a vector environment 'rgb_array'"
             )
 
-    def lay_out(self, num_envs: int, sessions: int | None, batch_size: int) -> list[ShardSpec]:
+    def lay_out(
+        self, num_envs: int, sessions: int | None, batch_size: int, most: int = 0
+    ) -> list[ShardSpec]:
         """Returns the environments of each session (see `envwire.client._vector.layout.lay_out`).
+
+        Args:
+            num_envs: Number of environments.
+            sessions: Number of sessions; None for the number with which a step of all environments is fastest.
+            batch_size: Number of environments in a batch.
+            most: Most environments of one session, if the servers said so when it was made; 0 otherwise.
 
         Raises:
             ValueError: The numbers do not fit together.
@@ -62,6 +70,8 @@ class VectorServers:
         known = sessions is not None or self._shared
         assumed = dict.fromkeys(range(len(self._servers.targets)), Capacity(1, 0))
         found = assumed if known else self._capacities()
+        if most:
+            found = {index: each._replace(envs_per_session=most) for index, each in found.items()}
         specs = lay_out(num_envs, sessions, batch_size, list(found.values()))
         if self._shared and len(specs) > 1:
             raise ValueError(
@@ -135,3 +145,19 @@ class VectorServers:
     def close(self) -> None:
         """Closes the transports that no session uses."""
         self._servers.close()
+
+
+def most_per_session(error: Exception, sessions: int | None) -> int:
+    """Returns how many environments fit into one session of a server that refused more; re-raises other errors.
+
+    Args:
+        error: Why the sessions could not be made.
+        sessions: The number of sessions that the user chose; None if it is ours to choose.
+
+    Raises:
+        Exception: The error.
+    """
+    fitting = error.metadata.get("envs_per_session", "") if isinstance(error, RemoteError) else ""
+    if sessions is not None or not fitting.isdecimal() or not int(fitting):
+        raise error
+    return int(fitting)

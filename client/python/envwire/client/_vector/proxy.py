@@ -13,10 +13,11 @@ from envwire.client._session.requests import WrapperLike, listed, make_request, 
 from envwire.client._transports.transport import Transport
 from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.env_info import NATIVE
-from envwire.client._vector.making import VectorServers
+from envwire.client._vector.making import VectorServers, most_per_session
 from envwire.client._vector.members import Members
 from envwire.client._vector.shard_pool import ShardPool
 from envwire.client.credentials import Credentials
+from envwire.client.errors import RemoteError
 from envwire.client.options import ConnectionOptions
 from envwire.v1 import environment_pb2 as pb
 
@@ -119,8 +120,7 @@ class VectorProxy(Members):
     ) -> pb.MakeResponse:
         """Makes all sessions; returns the answer to the first Make."""
         try:
-            specs = servers.lay_out(self.num_envs, sessions, batch_size or self.num_envs)
-            made = self._pool.make(specs, servers)
+            made = self._make_shards(servers, sessions, batch_size or self.num_envs)
             self._shards = self._pool.shards
             self._describe(made)
         except BaseException:
@@ -129,6 +129,17 @@ class VectorProxy(Members):
         finally:
             servers.close()
         return made[0]
+
+    def _make_shards(
+        self, servers: VectorServers, sessions: int | None, batch_size: int
+    ) -> list[pb.MakeResponse]:
+        """Makes the sessions; once again if the servers can hold fewer environments in each, and the number is ours."""
+        try:
+            return self._pool.make(servers.lay_out(self.num_envs, sessions, batch_size), servers)
+        except RemoteError as error:
+            most = most_per_session(error, sessions)
+        self._pool.kill()
+        return self._pool.make(servers.lay_out(self.num_envs, None, batch_size, most), servers)
 
     def reset(
         self,

@@ -126,7 +126,7 @@ _TEXTS: dict[Event, _Text] = {
     ),
     Event.OVERRUN: _Text(
         "the environment did not answer within {timeout} s; its process was killed and session {session_id} is gone. "
-        "The operator allows more time with --step-timeout (--make-timeout while it is made)",
+        "The operator allows more time with {option}",
         ("session_id", "timeout"),
     ),
     Event.DIE: _Text(

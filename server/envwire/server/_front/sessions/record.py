@@ -89,6 +89,7 @@ class SessionRecord:
     ) -> None:
         """Takes a slot in the process."""
         self._ended: asyncio.Future[FaultError] = asyncio.get_running_loop().create_future()
+        self._is_made = False
         self._pending = SessionBacklog(backlog)
         self._link = warm.pass_to(self) if warm else self.process.open(self)
         self.header = session_header(self.id, self.secret)
@@ -278,6 +279,7 @@ class SessionRecord:
         self.life = TRANSITIONS[self.life, Event.MADE]
         self._note("made")
         self.activity.timeout = step_timeout
+        self._is_made = True
 
     def end(self, event: Event, **facts: str) -> None:
         """Ends the session as the event's entry in the table says; does nothing if it has ended already.
@@ -308,6 +310,7 @@ class SessionRecord:
             "lease": f"{self.activity.lease:g}",
             "timeout": f"{self.activity.timeout:g}",
             "pid": str(self.process.pid),
+            "option": "--step-timeout" if self._is_made else "--make-timeout",
         }
 
     def on_closed(self) -> None:

@@ -92,7 +92,7 @@ def share(budget: int, space: Any) -> SharedSlots | None:
         budget: Largest total size in bytes.
         space: The observation space.
     """
-    needed, page = _bytes_of(space), mmap.PAGESIZE
+    needed, page = bytes_of(space), mmap.PAGESIZE
     slot_bytes = -(-needed // page) * page
     slots = min(_MAX_SLOTS, (budget - page) // slot_bytes) if needed >= SHARED_FROM else 0
     if slots < _FEWEST_SLOTS:
@@ -103,12 +103,12 @@ def share(budget: int, space: Any) -> SharedSlots | None:
         return None
 
 
-def _bytes_of(space: Any) -> int:
+def bytes_of(space: Any) -> int:
     """Returns the bytes of an observation's arrays, as far as its space determines them."""
     parts = getattr(space, "spaces", None)
     if parts is not None:
         members: Iterable[Any] = parts.values() if hasattr(parts, "values") else parts
-        return sum(_bytes_of(member) for member in members)
+        return sum(bytes_of(member) for member in members)
     shape, dtype = getattr(space, "shape", None), getattr(space, "dtype", None)
     if shape is None or dtype is None:
         return 0

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from envwire.codec import FaultError, Reason
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._hosting.making import describe, make_environment
+from envwire.server._hosting.vector.vector_hosts import is_vector
 from envwire.server._ipc.frames import SLOT, Frame
 from envwire.server._ipc.scoreboard import Scoreboard
 from envwire.server._recording.files import AppendedFile
 from envwire.server._recording.recording import Recording
 from envwire.server._session.session import Session
+from envwire.server._words import counted
+from envwire.server._worker.direct.shared_memory import bytes_of
 from envwire.server._worker.forking import obstacle
 from envwire.server._worker.link.recorded_session import RecordedSession
 from envwire.server._worker.program.session import ProgramSession, RecordedProgramSession
@@ -87,6 +92,7 @@ class SessionMaker:
             session = of_program(program, request, log, access, RaisedLog().note, limit)
         else:
             env, family = make_environment(self.catalogue, request)
+            check_batch(env, limit)
             kind = RecordedSession if recorded else Session
             session = kind(env, family, log, access, RaisedLog().note, limit)
         if isinstance(session, RecordedSession):
@@ -117,6 +123,35 @@ class SessionMaker:
         if isinstance(session, RecordedSession):
             session.begin_recording(reply.make, file)
         return reply.SerializeToString()
+
+
+def check_batch(env: Any, limit: int) -> None:
+    """Refuses a vector environment whose batch of observations no answer can hold, and closes it.
+
+    Args:
+        env: The environment.
+        limit: Longest answer, in bytes.
+
+    Raises:
+        FaultError: MESSAGE_TOO_LARGE.
+    """
+    if not is_vector(env) or (size := bytes_of(env.observation_space)) <= limit:
+        return
+    count = env.num_envs
+    with contextlib.suppress(Exception):
+        env.close()
+    fitting = limit * count // size
+    advice = (
+        f"spread them over more sessions (sessions=), at most {fitting} in each, or the"
+        if fitting
+        else "the"
+    )
+    raise FaultError(
+        Reason.MESSAGE_TOO_LARGE,
+        f"{counted(count, 'environment')} with observations of {size} bytes together, and answers hold {limit}: "
+        f"{advice} operator raises that with --max-message-bytes",
+        metadata={"envs_per_session": str(fitting)} if fitting else {},
+    )
 
 
 def _description(session: Session) -> environment_pb2.MakeResponse:

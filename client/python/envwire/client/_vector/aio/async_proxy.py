@@ -17,13 +17,15 @@ from envwire.client._vector.aio.async_shards import AsyncShard, PendingSteps, al
 from envwire.client._vector.batching.batches import cut_options, cut_seeds
 from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.env_info import NATIVE, VectorAttributes
-from envwire.client._vector.making import VectorServers
+from envwire.client._vector.making import VectorServers, most_per_session
 from envwire.client._vector.members import call_each, cut_values, joined
 from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shards import compact_bounds, env_ids
 from envwire.client.credentials import Credentials
+from envwire.client.errors import RemoteError
 from envwire.client.options import ConnectionOptions
 from envwire.codec import envwire_family
+from envwire.v1 import environment_pb2 as pb
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -114,21 +116,31 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         """Makes all sessions; closes them again if one cannot be made."""
         servers = self._servers
         try:
-            specs = await asyncio.to_thread(
-                servers.lay_out, self.num_envs, self._sessions, self._batch_size
-            )
-            self._shards = [
-                servers.shard(spec, self._label, AsyncShard, watch=False) for spec in specs
-            ]
-            made = await all_of([shard.handle.make_new() for shard in self._shards])
+            try:
+                made = await self._make_shards()
+            except RemoteError as error:
+                most = most_per_session(error, self._sessions)
+                await self._discard()
+                made = await self._make_shards(most)
             self._describe(made)
         except BaseException:
-            await all_of([shard.handle.discard(close=True) for shard in self._shards])
-            self._shards = []
+            await self._discard()
             raise
         finally:
             servers.close()
         self._pending = PendingSteps(self._shards, self._batch_size, self._family)
+
+    async def _make_shards(self, most: int = 0) -> list[pb.MakeResponse]:
+        servers, sessions = self._servers, self._sessions
+        specs = await asyncio.to_thread(
+            servers.lay_out, self.num_envs, sessions, self._batch_size, most
+        )
+        self._shards = [servers.shard(spec, self._label, AsyncShard, watch=False) for spec in specs]
+        return await all_of([shard.handle.make_new() for shard in self._shards])
+
+    async def _discard(self) -> None:
+        await all_of([shard.handle.discard(close=True) for shard in self._shards])
+        self._shards = []
 
     async def __aenter__(self) -> Self:
         with self._guard:
