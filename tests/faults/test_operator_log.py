@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 import subprocess
 import sys
@@ -48,6 +49,10 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
             env.step(Fault.RAISE)
         with pytest.raises(SessionLostError):
             env.step(Fault.PRINT_AND_ABORT)
+        with RemoteEnv(target, "tests/Faulty-v0") as other:
+            other.reset()
+            for _ in range(3):
+                other.step(Fault.NONE)
         with contextlib.closing(env), pytest.raises(RuntimeError, match="no simulator here"):
             RemoteEnv(target, "tests/Faulty-v0", raise_on_make=True)
     return path.read_text()
@@ -68,6 +73,13 @@ def test_what_it_raises_is_logged_with_its_traceback(text: str) -> None:
 
 def test_a_loss_says_how_the_process_ended(text: str) -> None:
     assert lines(text, "WARNING", "tests/Faulty-v0", "SESSION_LOST", "SIGABRT")
+
+
+def test_an_end_says_what_the_session_did_and_took(text: str) -> None:
+    (line,) = lines(text, "SESSION_LOST", "SIGABRT")
+    assert re.search(r"\(\d+\.\d s, [12] steps?(, \d\.\d s of processor time)?", line)
+    (line,) = lines(text, "ended: SESSION_CLOSED", "3 steps")
+    assert re.search(r"\(\d+\.\d s, 3 steps, \d\.\d s of processor time, at most \d+ MiB\)$", line)
 
 
 def test_a_failed_make_says_why(text: str) -> None:

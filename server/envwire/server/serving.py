@@ -14,6 +14,7 @@ from envwire.server._front.front import Front
 from envwire.server._front.grpc.server import GrpcServer
 from envwire.server._front.grpc.tracing import check_installed
 from envwire.server._front.http.port import http_port
+from envwire.server._logs.setup import JsonFormatter
 from envwire.server._recording.folder import check_folder
 from envwire.server._recording.retention import retained
 from envwire.server.config import ServerConfig
@@ -50,6 +51,7 @@ async def serve(
         server = GrpcServer(front, config)
         stack.push_async_callback(server.stop, _STOP_GRACE_SECONDS)
         target = await server.start()
+        JsonFormatter.server = config.advertise or target
         await stack.enter_async_context(retained(config))
         await stack.enter_async_context(openenv_bridge(config, target))
         await stack.enter_async_context(http_port(config, config.http_port, front.http_routes))

@@ -17,7 +17,13 @@ _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class JsonFormatter(logging.Formatter):
-    """Formats a record as one line of JSON."""
+    """Formats a record as one line of JSON.
+
+    Attributes:
+        server: HOST:PORT of this server, once it has one.
+    """
+
+    server = ""
 
     def format(self, record: logging.LogRecord) -> str:
         """Returns the line: time (UTC), level, logger, stream and message first, then the record's own fields."""
@@ -27,6 +33,7 @@ class JsonFormatter(logging.Formatter):
             "level": record.levelname,
             "logger": record.name,
             "stream": "server",
+            **({"server": self.server} if self.server else {}),
             "message": record.getMessage(),
             **getattr(record, ATTRIBUTE, {}),
         }

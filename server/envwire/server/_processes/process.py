@@ -50,6 +50,7 @@ class Process:
     Args:
         pid: Its process id.
         endpoints: The front's ends of its connections.
+        shared: Whether it may hold several sessions.
         exited: Future of its exit status.
         slots: How many sessions it may hold.
         limit: Largest message accepted, in bytes.
@@ -67,6 +68,7 @@ class Process:
         self.output, self.scoreboard = endpoints.output, endpoints.scoreboard
         self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._free_slots = set(range(slots))
+        self.shared = slots > 1
         self._ending = False
         self._forking = asyncio.Lock()
         self._sessions: set[SessionLink] = set()

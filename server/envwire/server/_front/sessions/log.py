@@ -10,6 +10,7 @@ from envwire.codec.errors.statuses import reason_of
 from envwire.server._front.sessions.life import Life
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._logs.fields import extra
+from envwire.server._words import counted
 from envwire.v1 import environment_pb2 as pb
 
 _log = logging.getLogger("envwire.server")
@@ -33,13 +34,28 @@ def log_not_made(session: SessionRecord, reply: pb.InteractResponse) -> None:
 
 
 def log_end(session: SessionRecord, reason: FaultError) -> None:
-    """Logs a session that ended, and for a lost one the last output of its process."""
+    """Logs a session that ended, with what it did and took, and for a lost one the last output of its process."""
     level = _LEVELS.get(session.life, logging.INFO)
     output = f"; the end of its output:\n{reason.output}" if reason.output else ""
     message = f": {reason.message}" if level > logging.INFO else ""
-    _log_line(
-        level, session, f"ended: {reason.reason.value}{message}", output, reason=reason.reason.value
-    )
+    seconds, counters = session.clock() - session.began, session.counters
+    did = [
+        f"{seconds:.1f} s",
+        counted(counters.steps, "step"),
+        *([counted(counters.episodes, "episode")] if counters.episodes else []),
+    ]
+    fields: dict[str, Any] = {
+        "reason": reason.reason.value,
+        "seconds": round(seconds, 3),
+        "steps": counters.steps,
+        "episodes": counters.episodes,
+    }
+    if took := session.resources:
+        did.append(f"{took.cpu:.1f} s of processor time")
+        did += [f"at most {took.peak / 2**20:.0f} MiB"] if took.peak else []
+        fields |= {"cpu_seconds": took.cpu, "peak_bytes": took.peak}
+    text = f"ended: {reason.reason.value}{message} ({', '.join(did)})"
+    _log_line(level, session, text, output, **fields)
 
 
 def log_not_swept(session: SessionRecord) -> None:

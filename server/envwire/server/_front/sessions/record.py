@@ -28,6 +28,7 @@ from envwire.server._ipc.frames import MemoryUse
 from envwire.server._ipc.pictures import Picture
 from envwire.server._ipc.scoreboard_row import Counters, Episode
 from envwire.server._processes.process import Process
+from envwire.server._processes.resources import Resources, resources_of
 from envwire.server._processes.session_link import LinkLostError, SessionLink
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import session_header
@@ -60,6 +61,8 @@ class SessionRecord:
         header: The bytes with which every request of the owner begins.
         recording: The name of the recording whose file its process got; "" if there is none.
         recorded: Whether the process has begun the recording.
+        resources: What its process had taken when it ended; None while it lives, in a shared process, and if the
+            process was gone by then.
     """
 
     lease: InitVar[float]
@@ -79,6 +82,7 @@ class SessionRecord:
     what: str = ""
     recording: str = ""
     recorded: bool = False
+    resources: Resources | None = None
     as_arrays: bool = False
     renders: bool = False
     picture: Picture | None = None
@@ -292,6 +296,8 @@ class SessionRecord:
         if life is None:
             return
         self.life = life
+        if not self.process.shared:
+            self.resources = resources_of(self.process.pid)
         self._pending.clear()
         self.activity.disconnect()
         reason = describe_end(event, {**self._facts(), **facts})

@@ -24,6 +24,7 @@ class Process:
     """A process that only records its calls."""
 
     pid = 7
+    shared = True
     output = Output()
 
     def __init__(self) -> None:

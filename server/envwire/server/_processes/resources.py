@@ -1,0 +1,36 @@
+"""What a process has taken of the machine, as the kernel counts it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+#: Fields of /proc/PID/stat behind the name: user and system time, of the process and of its ended children.
+_TIMES = slice(11, 15)
+_PEAK = "VmHWM:"
+
+
+class Resources(NamedTuple):
+    """Resources of one process.
+
+    Attributes:
+        cpu: Seconds of processor time, with those of children that have ended.
+        peak: Most memory that it held at once, in bytes; 0 if it is unknown.
+    """
+
+    cpu: float
+    peak: int
+
+
+def resources_of(pid: int) -> Resources | None:
+    """Returns what a process has taken so far; None if it is gone."""
+    process = Path(f"/proc/{pid}")
+    try:
+        times = (process / "stat").read_text().rpartition(")")[2].split()[_TIMES]
+        status = (process / "status").read_text()
+    except OSError:
+        return None
+    peak = status.partition(_PEAK)[2].split()[:1]  # a process that has ended has no line
+    return Resources(sum(map(int, times)) / _TICKS, int(peak[0]) * 1024 if peak else 0)
