@@ -124,6 +124,8 @@ def test_all_that_an_environment_has(fragile: Server) -> None:
         assert env.spec.id == "CartPole-v1"
         assert await env.set_wrapper_attr("gravity", 3.0)
         assert await env.get_wrapper_attr("gravity") == 3.0
+        with pytest.raises(AttributeError, match=r"await env\.set_wrapper_attr\('gravity'"):
+            env.gravity = 4.0
         assert await env.has_wrapper_attr("length")
         with pytest.raises(AttributeError):
             await env.get_wrapper_attr("no_such_thing")

@@ -175,17 +175,63 @@ def test_only_unary_calls_cut_long_texts_of_exceptions(make: Make) -> None:
 @pytest.mark.skipif(
     not hasattr(gymnasium.Wrapper, "set_wrapper_attr"), reason="Gymnasium has it since 1.0"
 )
-def test_p10_attributes_are_set_by_name_or_not_at_all(make: Make) -> None:
+def test_p10_attributes_are_set_where_they_are(make: Make) -> None:
     env = make("pitfalls/Talkative-v0")
     env.reset()
-    env.steps = 41  # what a plain setattr does: the proxy's own attribute
-    assert env.step(0)[0] == 1
-    del env.steps
+    env.unwrapped.steps = 41
+    assert env.step(0)[0] == 42
+    env.steps += 8
+    assert (env.step(0)[0], env.steps) == (51, 51)
     assert env.set_wrapper_attr("steps", 41)
     assert env.step(0)[0] == 42
+    with pytest.raises(InvalidRequestError, match="steps"):
+        env.unwrapped.steps = lambda: 1  # cannot be sent
     assert callable(env.get_wrapper_attr("step"))
     with pytest.raises(AttributeError):
-        env.no_such_attribute  # noqa: B018 - attributes are not forwarded
+        env.no_such_attribute  # noqa: B018 - no layer has it
+
+
+def test_p10_what_no_layer_has_stays_here_and_says_so(make: Make) -> None:
+    env = make("pitfalls/Talkative-v0")
+    with pytest.warns(UserWarning, match=r"no attribute 'stepz' on the server.*set_wrapper_attr"):
+        env.unwrapped.stepz = 41
+    assert env.stepz == 41
+    with pytest.raises(AttributeError, match="stepz"):
+        env._call_method("stepz")
+    env.metadata = {"render_fps": 7}
+    env.action_space = gymnasium.spaces.Discrete(3)
+    assert env.get_wrapper_attr("action_space") == env.action_space, "the proxy's own"
+
+
+def test_p10_curriculum_of_a_local_environment(make: Make) -> None:
+    local, remote = gymnasium.make("CartPole-v1"), make("CartPole-v1")
+    for env in (local, remote):
+        env.reset(seed=3)
+        env.unwrapped.gravity = 0.1
+        env.unwrapped._sutton_barto_reward = True
+    assert remote.gravity == 0.1
+    assert remote.unwrapped._sutton_barto_reward is True
+    assert identical([remote.step(1) for _ in range(20)], [local.step(1) for _ in range(20)])
+    assert remote._max_episode_steps == local._max_episode_steps
+    remote._max_episode_steps = 22
+    assert [remote.step(0)[3] for _ in range(2)] == [False, True]
+
+
+def test_p10_a_subclass_keeps_what_it_declares(host: Server, transport: str) -> None:
+    assert transport
+
+    class Summing(RemoteEnv):
+        total = 0.0
+
+        def __init__(self, *args: Any) -> None:
+            self.early = 1
+            super().__init__(*args)
+
+    env = Summing(host.target, "CartPole-v1")
+    env.total += 2.0
+    env.early += 1
+    assert (vars(env)["total"], vars(env)["early"]) == (2.0, 2)
+    env.close()
 
 
 def test_p11_wrappers_that_need_the_inside_belong_on_the_server(make: Make) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import gymnasium
 import pytest
+from gymnasium.wrappers import AtariPreprocessing
 
 from envwire.client.gymnasium import RemoteEnv
 from envwire.server import Server
@@ -187,4 +188,18 @@ def _check_equal(
 def test_a_wrapper_that_needs_the_emulator(hosts: dict[str, Server]) -> None:
     pytest.importorskip("cv2", reason="AtariPreprocessing needs opencv-python-headless")
     wrappers: Wrappers = (("AtariPreprocessing", {"terminal_on_life_loss": True}),)
-    _check_equal(_host(hosts, "ale"), "ALE/Breakout-v5", {"frameskip": 1}, wrappers, seed=1)
+    for game in ("ALE/Breakout-v5", "ALE/Pong-v5"):
+        _check_equal(_host(hosts, "ale"), game, {"frameskip": 1}, wrappers, seed=1)
+
+
+def test_a_wrapper_here_that_needs_the_emulator_says_where_to_use_it(
+    hosts: dict[str, Server],
+) -> None:
+    pytest.importorskip("cv2", reason="AtariPreprocessing needs opencv-python-headless")
+    server = _host(hosts, "ale")
+    remote = RemoteEnv(server.target, "ALE/Pong-v5", frameskip=1)
+    assert remote.unwrapped._frameskip == 1
+    preprocessed = AtariPreprocessing(remote)  # reads private attributes
+    with pytest.raises(AttributeError, match=r"stayed on the server.*'lives'.*wrappers="):
+        preprocessed.reset()
+    preprocessed.close()

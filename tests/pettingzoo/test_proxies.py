@@ -56,7 +56,13 @@ def test_attributes_and_methods_of_the_environment(remote: Remote) -> None:
     env.reset()
     assert (env.closed, env.doubled(4), env.render()) == (0, 8, "0")
     assert not hasattr(env, "missing")
-    assert not hasattr(env, "_space")
+    assert env._space == gymnasium.spaces.Discrete(2)
+    assert not any(map(vars(env).__contains__, ("_space", "time")))
+    env.unwrapped.time = 7
+    assert (env.step({1: 0, 2: 0, 3: 0})[0][1], env.time) == (8, 8)
+    with pytest.warns(UserWarning, match="no attribute 'tiem' on the server"):
+        env.tiem = 1
+    env.reset()
     with pytest.raises(TypeError, match="pickle"):
         copy.deepcopy(env)
 

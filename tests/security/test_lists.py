@@ -180,6 +180,13 @@ def test_attributes_of_a_public_server(cart: Any) -> None:
     for name in ("masscart", "metadata", "unwrapped", "new"):
         with pytest.raises(NotAllowedError, match=f"--allow-attribute {name}"):
             cart.set_wrapper_attr(name, 1)
+    cart.unwrapped.gravity = 2.0
+    assert cart.gravity == 2.0
+    for name in ("masscart", "_max_episode_steps"):
+        with pytest.raises(NotAllowedError, match=f"--allow-attribute {name}"):
+            setattr(cart, name, 1)
+        with pytest.raises(AttributeError, match=f"--allow-attribute {name}"):
+            getattr(cart, name)
 
 
 @pytest.mark.parametrize("name", ["set_wrapper_attr", "step", "close", "__init__", "__class__"])

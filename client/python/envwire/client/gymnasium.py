@@ -28,10 +28,10 @@ class _Spec:
     """
 
     def __get__(self, env: Any, owner: type[Any]) -> Any:
-        return getattr(env, "_kept_spec", None)
+        return None if env is None else vars(env).get("_kept_spec")
 
     def __set__(self, env: Any, spec: Any) -> None:
-        known = getattr(env, "_kept_spec", None)
+        known = vars(env).get("_kept_spec")
         if spec is not None and known is not None:
             for name in ("max_episode_steps", "reward_threshold"):
                 if getattr(spec, name) is None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from envwire.client._env.attributes import defines, is_own, warn_of_own
 from envwire.client.gymnasium import RemoteEnv
 
 if TYPE_CHECKING:  # type checkers need no PettingZoo; at run time its classes are the bases
@@ -80,10 +81,18 @@ class RemoteAgents:
         self.possible_agents = list(self.observation_spaces)
 
     def __getattr__(self, name: str) -> Any:
-        """Reads an attribute that the proxy does not have from the environment, unless its name is private."""
-        if name.startswith("_"):
+        """Reads an attribute that the proxy does not have from the environment."""
+        if is_own(name):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         return self._remote.get_wrapper_attr(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Sets an attribute that the proxy does not have on the environment, as `RemoteEnv` does."""
+        if "possible_agents" in vars(self) and not defines(self, name):
+            if self._remote.set_wrapper_attr(name, value, force=False):
+                return
+            warn_of_own(self, name)
+        super().__setattr__(name, value)
 
     def observation_space(self, agent: Any) -> Any:
         """Returns the observation space of an agent: the same object every time."""
@@ -116,7 +125,7 @@ class ParallelEnv(RemoteAgents, _ParallelBase):
     ) -> tuple[dict[Any, Any], dict[Any, Any]]:
         """Starts an episode; returns observations and infos by agent."""
         observations, rest = self._remote.reset(seed=seed, options=options)
-        self.agents = rest["agents"]
+        vars(self)["agents"] = rest["agents"]
         return observations, rest["infos"]
 
     def step(
@@ -125,7 +134,7 @@ class ParallelEnv(RemoteAgents, _ParallelBase):
         """Takes a step; returns observations, rewards, terminations, truncations and infos by agent."""
         result: tuple[Any, ...] = self._remote.step(actions)
         observations, rewards, terminations, truncations, rest = result
-        self.agents = rest["agents"]
+        vars(self)["agents"] = rest["agents"]
         return observations, rewards, terminations, truncations, rest["infos"]
 
 
@@ -139,6 +148,7 @@ class AECEnv(RemoteAgents, _AECBase):
     truncations: dict[Any, bool]
     infos: dict[Any, dict[str, Any]]
     _observation: Any = None
+    _cumulative_rewards: Any = None
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Starts an episode."""
@@ -162,8 +172,7 @@ class AECEnv(RemoteAgents, _AECBase):
     def _take(self, observation: Any, state: dict[str, Any]) -> None:
         self._observation = observation
         self._cumulative_rewards = state["cumulative_rewards"]
-        for name in _STATE:
-            setattr(self, name, state[name])
+        vars(self).update((name, state[name]) for name in _STATE)
 
 
 __all__ = ["AECEnv", "ParallelEnv"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from envwire.v1 import values_pb2
 
@@ -30,10 +30,18 @@ class Opaque:
         """Raises TypeError, since the value of the object is not known here."""
         raise TypeError(self._unknown("no number"))
 
+    def __getattr__(self, name: str) -> Any:
+        """Raises AttributeError, since the attributes of the object are not here."""
+        if name.startswith("__") or "type_name" not in vars(
+            self
+        ):  # asked by pickle, of one that is not filled yet
+            raise AttributeError(name)
+        raise AttributeError(self._unknown(f"without {name!r}"), name=name, obj=self)
+
     def _unknown(self, what: str) -> str:
         return (
-            f"a {self.type_name} stayed on the server, and its stand-in is {what} here; convert it in the environment "
-            "or in a wrapper on the server"
+            f"a {self.type_name} stayed on the server, and its stand-in is {what} here; convert it in the environment, "
+            "or use it in a wrapper on the server (`wrappers=[...]`)"
         )
 
 

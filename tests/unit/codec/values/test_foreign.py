@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -123,6 +125,13 @@ def test_enumerations_are_no_numbers() -> None:
 def test_a_stand_in_is_neither_true_nor_a_number(ask: Any) -> None:
     with pytest.raises(TypeError, match=r"a lib\.Simulator stayed on the server"):
         ask(Opaque("lib.Simulator", "<Simulator>"))
+
+
+def test_a_stand_in_says_where_to_use_the_object() -> None:
+    stand_in = Opaque("lib.Simulator", "<Simulator>")
+    with pytest.raises(AttributeError, match=r"stayed on the server.*without 'lives'.*wrappers="):
+        stand_in.lives()
+    assert pickle.loads(pickle.dumps(copy.deepcopy(stand_in))) == stand_in
 
 
 @pytest.fixture(params=[StepCodec, FixedPartsStepCodec])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from envwire.client._drivers.call_guard import CallGuard
-from envwire.client._env.attributes import EnvAttributes
+from envwire.client._env.attributes import EnvAttributes, defines
 from envwire.client._env.episodes import call, generator, mirrored_step, reset, step_many
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.proxy_arguments import ProxyArguments
@@ -204,6 +204,21 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
     async def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
         """Sets an attribute of the outermost layer on the server that has it; returns whether it was set."""
         return await self._call(SetAttribute(name, value, force))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Sets an attribute that the proxy has; an environment's is set by a coroutine.
+
+        Raises:
+            AttributeError: The proxy does not have it.
+        """
+        if "_arguments" in vars(self) and not defines(self, name):
+            raise AttributeError(
+                f"{self} has no attribute {name!r}, so nothing was set; `await env.set_wrapper_attr({name!r}, ...)` "
+                "sets one of the environment, and a subclass declares its own as class attributes",
+                name=name,
+                obj=self,
+            )
+        super().__setattr__(name, value)
 
     async def save_state(self) -> SavedState:
         """Saves the state of the environment (see `envwire.client.RemoteEnv.save_state`)."""

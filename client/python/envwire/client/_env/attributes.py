@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import re
+import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -39,6 +41,25 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 H = TypeVar("H", bound=BaseSessionHandle[Any])
+
+#: Names that a proxy is never asked for on the server: those of Python, of proxies, and those that Jupyter and
+#: Gymnasium look for on every object.
+_OWN_NAMES = re.compile(r"__|_(handle|remote|cached_spec|kept_spec|repr_\w*_|ipython_\w*)$")
+#: What a proxy sets after its handle, from the answer to its Make.
+_DESCRIBED = frozenset(
+    ("action_space", "metadata", "observation_space", "render_mode", "reward_range", "spec")
+)
+
+
+def is_own(name: str) -> bool:
+    """Returns whether a missing attribute is a proxy's own affair: no layer on the server is asked for it."""
+    return _OWN_NAMES.match(name) is not None
+
+
+def defines(proxy: object, name: str) -> bool:
+    """Returns whether a proxy has the attribute itself, or is not made yet: to set it concerns no server."""
+    own = vars(proxy)
+    return name in own or hasattr(type(proxy), name) or is_own(name) or name in _DESCRIBED
 
 
 def read_spaces(message: Any, env: str, family: Family, *names: str) -> list[Any]:
@@ -172,8 +193,8 @@ class RemoteAttributes(EnvAttributes[SessionHandle]):
         return run(call(self._handle, self._random, SetAttribute(name, value, force)))
 
     def __getattr__(self, name: str) -> Any:
-        """Reads an attribute that the proxy does not have from the environment, unless its name is private."""
-        if name.startswith("_") or self._handle.vacant:
+        """Reads an attribute that the proxy does not have from the environment."""
+        if is_own(name) or "_handle" not in vars(self) or self._handle.vacant:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         try:
             value: Any = self.get_wrapper_attr(name)
@@ -182,3 +203,24 @@ class RemoteAttributes(EnvAttributes[SessionHandle]):
         if is_array(value):  # a copy: writes to it would be lost
             value.flags.writeable = False
         return value
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Sets an attribute that the proxy does not have on the outermost layer on the server that has it.
+
+        What no layer has is set on the proxy, with a warning: the environment cannot see it there.
+        """
+        if "_handle" in vars(self) and not defines(self, name):
+            if self.set_wrapper_attr(name, value, force=False):
+                return
+            warn_of_own(self, name)
+        super().__setattr__(name, value)
+
+
+def warn_of_own(proxy: object, name: str) -> None:
+    """Warns that an attribute was set on a proxy and not on the server."""
+    warnings.warn(
+        f"{proxy} has no attribute {name!r} on the server, so it was set on this proxy only, where the environment "
+        f"cannot see it. set_wrapper_attr({name!r}, ...) creates it there; a subclass that keeps it here declares it "
+        "as a class attribute",
+        stacklevel=3,
+    )
