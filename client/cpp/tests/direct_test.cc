@@ -78,6 +78,24 @@ TEST(Direct, AttachmentsBeyondTheMemoryAreAnErrorOfTheLibrary) {
   EXPECT_THROW(served.transport->Exchange({Kind::kStep, ""}, "", Clock::now() + kLong, &answer), Error);
 }
 
+TEST(Direct, OfManyAddressesAFewAreTried) {
+  const Descriptor listener = ListenTcp("127.0.0.1", 0);
+  auto dialled = std::async(std::launch::async, [&] {
+    for (int count = 0;; ++count) {
+      WaitFor(listener.get(), POLLIN, Clock::now() + kLong);
+      const Descriptor taken(accept(listener.get(), nullptr, nullptr));
+      if (taken.get() < 0) return count;
+    }
+  });
+  v1::MakeResponse made;
+  for (int i = 0; i < 2000; ++i) {
+    made.mutable_direct()->add_addresses("127.0.0.1:" + std::to_string(PortOf(listener.get())));
+  }
+  EXPECT_THROW(DirectTransport(made, "127.0.0.1:1", std::nullopt, false, nullptr), Error);
+  shutdown(listener.get(), SHUT_RDWR);
+  EXPECT_EQ(dialled.get(), 8);
+}
+
 TEST(Direct, ADeadlineThatPassesInAHelloIsCalledADeadline) {
   Served served;
   for (const char* what : {"the request", "the hello"}) {

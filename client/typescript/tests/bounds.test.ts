@@ -134,6 +134,20 @@ test("a channel whose server says something else than welcome is closed", { time
   strange.close();
 });
 
+test("of many addresses of a direct channel a few are tried", { timeout: 10_000 }, async () => {
+  let dialled = 0;
+  const closing = createServer((socket) => {
+    dialled++;
+    socket.destroy();
+  }).listen(0, "127.0.0.1");
+  await once(closing, "listening");
+  const addresses = Array(2_000).fill(`:${(closing.address() as AddressInfo).port}`);
+  const made = create(MakeResponseSchema, { direct: { addresses } });
+  assert.equal(await new DirectTransport("127.0.0.1:1", made, {}, {} as never).open(), false);
+  assert.equal(dialled, 8);
+  closing.close();
+});
+
 test("the gRPC port takes so many connections, and others when they are gone", {
   timeout: 20_000,
 }, async () => {

@@ -14,12 +14,16 @@ namespace {
 constexpr std::size_t kFirstLimit = std::size_t{64} * 1024;
 // A firewall that drops packets must not cost a client long; a server that is there answers in milliseconds.
 constexpr std::chrono::seconds kDial{3};
+// Bounds all attempts together: a server may offer any number of addresses where nobody answers.
+constexpr std::chrono::seconds kDialAll{6};
+constexpr std::size_t kMostAddresses = 8;
 
-// The addresses that can be tried from here, each with its host.
+// The addresses to try from here, each with its host.
 std::vector<std::string> Usable(const v1::MakeResponse& made, const std::string& dialled, bool unix_sockets) {
   const std::string host = SplitAddress(made.address().empty() ? dialled : made.address()).host;
   std::vector<std::string> usable;
   for (const std::string& address : made.direct().addresses()) {
+    if (usable.size() == kMostAddresses) break;
     if (IsUnix(address)) {
       if (unix_sockets && IsHere(host)) usable.push_back(address);
     } else if (!address.empty() && address.front() == ':') {
@@ -94,13 +98,15 @@ DirectTransport::DirectTransport(const v1::MakeResponse& made, const std::string
   hello_.mutable_header()->set_session_id(made.session_id());
   hello_.mutable_header()->set_secret(made.secret());
   std::string why = "the session has none";
+  const Clock::time_point deadline = Clock::now() + kDialAll;
   for (const std::string& address : Usable(made, dialled, unix_sockets)) {
     try {
-      Open(address, Clock::now() + kDial);  // a forwarded port may lead to another server: then the next one is tried
+      Open(address, deadline);  // a forwarded port may lead to another server: then the next one is tried
       return;
     } catch (const Error& error) {
       why = error.what();
     }
+    if (Clock::now() >= deadline) break;
   }
   throw Error("UNAVAILABLE",
               "no direct channel to " + dialled + ": " + why + "; TransportKind::kAuto falls back to gRPC");

@@ -15,6 +15,9 @@ import { joined } from "./unary.js";
 
 /** Short, because a firewall may drop packets, and a reachable server answers in milliseconds. */
 const DIAL_MILLISECONDS = 3_000;
+/** Bounds all attempts together: a server may offer any number of addresses where nobody answers. */
+const DIAL_ALL_MILLISECONDS = 6_000;
+const MOST_ADDRESSES = 8;
 const NO_HEADER = new Uint8Array(0);
 
 /** Carries requests on a direct channel, and what is too large for it over gRPC, where the session is the same. */
@@ -55,8 +58,13 @@ export class DirectTransport implements Transport {
    * to the next address: a forwarded port may lead to another server.
    */
   async open(): Promise<boolean> {
+    const end = performance.now() + DIAL_ALL_MILLISECONDS;
     for (const address of this.#addresses) {
-      const refusal = await this.#dial(address, DIAL_MILLISECONDS).catch((error: Error) => error);
+      const left = end - performance.now();
+      if (left <= 0) break;
+      const refusal = await this.#dial(address, Math.min(DIAL_MILLISECONDS, left)).catch(
+        (error: Error) => error,
+      );
       if (refusal === undefined) {
         this.#addresses = [address];
         return true;
@@ -133,11 +141,12 @@ function busy(error: { reason?: string }, address: string): unknown {
   return new ConnectionError(`no welcome from ${address} in time`, false, true, error);
 }
 
-/** Returns the addresses that can be tried from here, each with its host. */
+/** Returns the addresses to try from here, each with its host. */
 function usable(addresses: readonly string[], host: string, unix: boolean): string[] {
   const local = unix && isHere(host) && process.platform === "linux";
   return addresses
     .filter((address) => (address.startsWith(UNIX) ? local : /:\d+$/.test(address)))
+    .slice(0, MOST_ADDRESSES)
     .map((address) =>
       address.startsWith(":") ? `${host.includes(":") ? `[${host}]` : host}${address}` : address,
     );

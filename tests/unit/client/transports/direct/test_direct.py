@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 from collections.abc import Callable, Iterator
 from threading import Thread
@@ -81,6 +82,12 @@ def chat(connection: socket.socket) -> None:
 
 def hang_up(connection: socket.socket) -> None:
     """Says nothing."""
+
+
+def stay_silent(connection: socket.socket) -> None:
+    """Reads what comes, and answers nothing."""
+    while connection.recv(1000):
+        pass
 
 
 def hang_up_later(connection: socket.socket) -> None:
@@ -276,6 +283,26 @@ def test_a_port_that_answers_nothing_is_given_up_soon(
         scene.reset()
         assert scene.over_grpc
         scene.transport.close()
+
+
+def test_of_many_addresses_a_few_are_tried(listen: Listen) -> None:
+    listener = listen(hang_up)
+    scene = Scene(*[listener.address] * 2000)
+    scene.make()
+    assert listener.taken == 8
+    scene.transport.close()
+
+
+def test_ports_that_answer_nothing_are_given_up_together(
+    listen: Listen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("envwire.client._transports.direct.dialing._ALL_SECONDS", 0.05)
+    listener = listen(stay_silent)
+    scene = Scene(*[listener.address] * 8)
+    scene.make()
+    assert listener.taken < 8, "there was no time for the others"
+    assert re.search(r"no time for \d more", scene.transport.why_not)
+    scene.transport.close()
 
 
 @pytest.mark.parametrize("kind", ["direct-tcp", "direct-unix"])

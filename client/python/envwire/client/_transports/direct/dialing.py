@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import socket
+import time
 from collections.abc import Iterable
+from itertools import islice
 
 from envwire.client._errors.connections import refused, unavailable
 from envwire.client._errors.losses import ENDS
@@ -31,6 +33,9 @@ _log = logging.getLogger("envwire.client")
 _UNIX = "unix-abstract:"
 #: Bounds the delay that a firewall which drops packets costs; a server that listens answers within milliseconds.
 _DIAL_SECONDS = 3.0
+#: Bounds all attempts together: a server may offer any number of addresses where nobody answers.
+_ALL_SECONDS = 6.0
+_MOST_ADDRESSES = 8
 #: A program with this many channels opens further ones without mailboxes: its waits are long, so nothing spins, and
 #: each mailbox would hold one more descriptor.
 _MOST_MAILBOXES = 64
@@ -84,7 +89,7 @@ class Dialer:
         hello = direct_pb2.HelloRequest(header=owner, shared_memory=True, mailbox=mailbox)
         self._hello = hello.SerializeToString()
         self.server = made.address or self._target
-        self._addresses = list(self._usable(made.direct.addresses))
+        self._addresses = list(islice(self._usable(made.direct.addresses), _MOST_ADDRESSES))
 
     def _usable(self, offered: Iterable[str]) -> Iterable[str]:
         """Yields the addresses to try: Unix sockets only if the server is on this machine."""
@@ -113,9 +118,13 @@ class Dialer:
         """
         failures: list[str] = []
         kinds: set[type[OSError]] = set()
+        end = time.monotonic() + _ALL_SECONDS
         for address in self._addresses:
+            if (now := time.monotonic()) >= end:
+                failures.append(f"no time for {len(self._addresses) - len(failures)} more")
+                break
             try:
-                found = self._greet_again_once(address)
+                found = self._greet_again_once(address, min(now + _DIAL_SECONDS, end))
             except OSError as error:
                 failures.append(f"{address}: {error}")
                 kinds.add(type(error))
@@ -129,28 +138,29 @@ class Dialer:
             raise self._unavailable(kinds)
         return None
 
-    def _greet_again_once(self, address: str) -> Channel | Reply:
+    def _greet_again_once(self, address: str, end: float) -> Channel | Reply:
         """Greets as `_greet` does, and again if the session process hangs up where no stream can ask why.
 
         It has died since the session was made, which is the answer to the second greeting.
         """
         try:
-            return self._greet(address)
+            return self._greet(address, end)
         except (ConnectionResetError, BrokenPipeError):
             if self._was_open or self._kind == "direct":
                 raise
-            return self._greet(address)
+            return self._greet(address, end)
 
-    def _greet(self, address: str) -> Channel | Reply:
+    def _greet(self, address: str, end: float) -> Channel | Reply:
         """Opens a channel at an address; returns it, or the error with which the server refused to open it.
 
         Raises:
             OSError: Nothing answers there, or a server that did not make the session: a forwarded port may lead
                 anywhere. The session's own server refuses its first channel only if the session has ended.
         """
-        channel = self._connect(address)
+        channel = self._connect(address, end)
+        began = time.monotonic()
         try:
-            response = channel.greet(self._hello, _DIAL_SECONDS)
+            response = channel.greet(self._hello, _left(end))
             if not response.HasField("error"):
                 return channel
             if not self._was_open and reason_of(response.error).value not in _ENDED:
@@ -158,15 +168,15 @@ class Dialer:
         except BaseException as error:
             channel.close()
             if isinstance(error, (BlockingIOError, TimeoutError)):
-                raise _BusyError(f"no welcome within {_DIAL_SECONDS:g} s") from error
+                raise _BusyError(f"no welcome in {time.monotonic() - began:.1f} s") from error
             raise
         channel.close()
         return Reply(RESPONSES.wrap("error", response.error.SerializeToString()))
 
-    def _connect(self, address: str) -> Channel:
+    def _connect(self, address: str, end: float) -> Channel:
         if address.startswith(_UNIX):
             return Channel(self._connect_unix(address.removeprefix(_UNIX)))
-        connection = self._connect_tcp(address)
+        connection = self._connect_tcp(address, end)
         timed = self._context is not None or not KERNEL_TIMES
         return TimedChannel(connection) if timed else Channel(connection)
 
@@ -179,7 +189,7 @@ class Dialer:
             raise
         return connection
 
-    def _connect_tcp(self, address: str) -> socket.socket:
+    def _connect_tcp(self, address: str, end: float) -> socket.socket:
         """Connects to the first address of a host that answers, as `socket.create_connection` does.
 
         The socket is wrapped in TLS before it connects: on a connection that has just been reset, `wrap_socket` fails
@@ -194,7 +204,7 @@ class Dialer:
             try:
                 if self._context is not None:
                     connection = self._context.wrap_socket(connection, server_hostname=name)
-                connection.settimeout(_DIAL_SECONDS)
+                connection.settimeout(_left(end))
                 self._attempt = connection
                 connection.connect(at)
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -226,3 +236,8 @@ class Dialer:
             return refused(self.server)
         text = f"no direct channel to {self.server}: {self.why_not}"
         return unavailable(text, connected=_BusyError in kinds, refused=all_refused)
+
+
+def _left(end: float) -> float:
+    """Returns the seconds until a time; never 0, which would stand for no wait or for no limit."""
+    return max(0.001, end - time.monotonic())
