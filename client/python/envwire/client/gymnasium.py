@@ -20,6 +20,12 @@ else:
     _VectorEnv = gymnasium.vector.VectorEnv  # not generic before 1.0
 
 
+def _kept(env: Any) -> Any:
+    """Returns the specification that a proxy keeps; a look-up as an attribute would ask the server."""
+    own: dict[str, Any] = vars(env)
+    return own.get("_kept_spec")
+
+
 class _Spec:
     """The attribute `spec` of a proxy.
 
@@ -28,10 +34,10 @@ class _Spec:
     """
 
     def __get__(self, env: Any, owner: type[Any]) -> Any:
-        return None if env is None else vars(env).get("_kept_spec")
+        return None if env is None else _kept(env)
 
     def __set__(self, env: Any, spec: Any) -> None:
-        known = vars(env).get("_kept_spec")
+        known = _kept(env)
         if spec is not None and known is not None:
             for name in ("max_episode_steps", "reward_threshold"):
                 if getattr(spec, name) is None:

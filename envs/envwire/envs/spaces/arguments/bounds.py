@@ -104,7 +104,7 @@ def _cast_number(side: Side, bound: Any, shape: Shape, dtype: np.dtype[Any]) -> 
 def _cast_array(side: Side, bound: NDArray[Any], shape: Shape, dtype: np.dtype[Any]) -> Limits:
     _check_bound_array(side, bound, shape, dtype)
     if bound.dtype == dtype and dtype.kind != "f":  # nothing to check, as for many pixels
-        return bound.copy(), np.ones(shape, np.bool_)
+        return np.array(bound), np.ones(shape, np.bool_)
     infinite = np.asarray(bound == side.infinity)
     finite = np.where(infinite, np.zeros_like(bound), bound)
     for extreme in (finite.min(), finite.max()) if finite.size else ():
