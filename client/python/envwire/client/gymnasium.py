@@ -22,8 +22,7 @@ else:
 
 def _kept(env: Any) -> Any:
     """Returns the specification that a proxy keeps; a look-up as an attribute would ask the server."""
-    own: dict[str, Any] = vars(env)
-    return own.get("_kept_spec")
+    return env.__dict__.get("_kept_spec")
 
 
 class _Spec:
