@@ -162,7 +162,7 @@ class SpaceDecoding:
 
     def key(self, message: values_pb2.Value) -> Any:
         """Reads a key of a Dict space."""
-        key = decode_value(message, self._family, ".key", opaque=False)
+        key = decode_value(message, self._family, ".key", opaque=False, allowance=self.allowance)
         check_hashable(key)
         return key
 

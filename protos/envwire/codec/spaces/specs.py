@@ -8,6 +8,7 @@ from typing import Any
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.family import Family
 from envwire.codec.values.encoding import decode_mapping, decode_value, encode_mapping, encode_value
+from envwire.codec.values.tensors import FillAllowance
 from envwire.v1 import specs_pb2
 
 #: The fields that are true or false.
@@ -44,7 +45,10 @@ def encode_env_spec(spec: Any, message: specs_pb2.EnvSpec) -> None:
 
 
 def decode_env_spec(
-    message: specs_pb2.EnvSpec, family: Family, entry_point: str | Callable[..., Any]
+    message: specs_pb2.EnvSpec,
+    family: Family,
+    entry_point: str | Callable[..., Any],
+    allowance: FillAllowance | None = None,
 ) -> Any:
     """Builds the specification of an environment.
 
@@ -54,20 +58,23 @@ def decode_env_spec(
         entry_point: A function that makes the environment here, or its location. It replaces the name that was sent,
             because no name from a peer is imported. For the same reason `vector_entry_point` is left out:
             `make_vec` would import it.
+        allowance: The allowance of a message with more than a specification; by default one for the specification.
 
     Raises:
         CodecError: The family refuses the id, or an argument breaks the contract.
     """
+    allowance = allowance or FillAllowance()
     try:
         return family.EnvSpec(
             id=message.id,
             entry_point=entry_point,
-            reward_threshold=_decode_threshold(message, family),
+            reward_threshold=_decode_threshold(message, family, allowance),
             max_episode_steps=_decode_max_episode_steps(message),
             **{name: getattr(message, name) for name in _FLAGS},
-            kwargs=decode_mapping(message.kwargs, family, "spec.kwargs"),
+            kwargs=decode_mapping(message.kwargs, family, "spec.kwargs", allowance=allowance),
             additional_wrappers=tuple(
-                _decode_wrapper_spec(wrapper, family) for wrapper in message.additional_wrappers
+                _decode_wrapper_spec(wrapper, family, allowance)
+                for wrapper in message.additional_wrappers
             ),
         )
     except family.error.Error as error:
@@ -84,17 +91,21 @@ def _encode_wrapper_spec(spec: Any, message: specs_pb2.WrapperSpec) -> None:
         encode_mapping(spec.kwargs, message.kwargs, opaque=True)
 
 
-def _decode_wrapper_spec(message: specs_pb2.WrapperSpec, family: Family) -> Any:
+def _decode_wrapper_spec(
+    message: specs_pb2.WrapperSpec, family: Family, allowance: FillAllowance
+) -> Any:
     kwargs = None
     if message.recorded:
-        kwargs = decode_mapping(message.kwargs, family, f"spec.{message.name}.kwargs")
+        path = f"spec.{message.name}.kwargs"
+        kwargs = decode_mapping(message.kwargs, family, path, allowance=allowance)
     return family.WrapperSpec(name=message.name, entry_point=message.entry_point, kwargs=kwargs)
 
 
-def _decode_threshold(message: specs_pb2.EnvSpec, family: Family) -> Any:
+def _decode_threshold(message: specs_pb2.EnvSpec, family: Family, allowance: FillAllowance) -> Any:
     if not message.HasField("reward_threshold"):
         return None
-    return decode_value(message.reward_threshold, family, "spec.reward_threshold")
+    path = "spec.reward_threshold"
+    return decode_value(message.reward_threshold, family, path, allowance=allowance)
 
 
 def _decode_max_episode_steps(message: specs_pb2.EnvSpec) -> int | None:

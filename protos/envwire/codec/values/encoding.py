@@ -177,10 +177,11 @@ def decode_values(
     path: str = "values",
     *,
     opaque: bool = True,
+    allowance: FillAllowance | None = None,
 ) -> list[Any]:
     """Reads a sequence of values.
 
     Arguments and errors are those of `decode_value`.
     """
-    decoding = Decoding(_DECODERS, family, opaque)
+    decoding = Decoding(_DECODERS, family, opaque, allowance=allowance or FillAllowance())
     return located(path, containers.decode_elements, message, decoding)

@@ -19,6 +19,7 @@ from envwire.codec import (
     encode_value,
     fault_from_exception,
 )
+from envwire.codec.values.tensors import FillAllowance
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._hosting.vector.vector_hosts import is_vector
 from envwire.server._hosting.vector.vectors import make_vector
@@ -37,11 +38,12 @@ def make_environment(
     """
     listing = catalogue.find(request.env_id, request.library, request.prefer)
     family = listing.library.family
-    kwargs = _keywords(request.kwargs, "kwargs", family)
+    allowance = FillAllowance()
+    kwargs = _keywords(request.kwargs, "kwargs", family, allowance)
     wrappers = [
         partial(
             catalogue.wrapper(wrapper.name, listing.library),
-            **_keywords(wrapper.kwargs, wrapper.name, family),
+            **_keywords(wrapper.kwargs, wrapper.name, family, allowance),
         )
         for wrapper in request.wrappers
     ]
@@ -61,9 +63,11 @@ def make_environment(
         raise fault_from_exception(error) from error
 
 
-def _keywords(message: values_pb2.ValueMap, path: str, family: Family) -> dict[str, Any]:
+def _keywords(
+    message: values_pb2.ValueMap, path: str, family: Family, allowance: FillAllowance
+) -> dict[str, Any]:
     try:
-        keywords = decode_mapping(message, family, path, opaque=False)
+        keywords = decode_mapping(message, family, path, opaque=False, allowance=allowance)
     except CodecError as error:
         raise FaultError(Reason.INVALID_VALUE, str(error)) from error
     for name in keywords:

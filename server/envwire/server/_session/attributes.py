@@ -116,8 +116,8 @@ def call_method(hosted: HostedEnv, request: pb.CallMethodRequest, answer: Answer
             Reason.ATTRIBUTE_NOT_ALLOWED,
             f"{request.name!r} is not a method; read it with GetAttribute",
         )
-    args = hosted.read(request.args)
-    kwargs = {str(key): value for key, value in hosted.read(request.kwargs).items()}
+    args, named = hosted.read_each((request.args, request.kwargs))
+    kwargs = {str(key): value for key, value in named.items()}
     result = hosted.call(method, *args, **kwargs)
     message = answer.message.call_method.result
     encode_value(result, message, "result", opaque=True, attachments=answer.attachments)

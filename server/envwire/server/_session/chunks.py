@@ -48,7 +48,7 @@ def read_chunk(hosted: HostedEnv, request: pb.StepRequest) -> Readable:
 def _readable(hosted: HostedEnv, values: Iterable[values_pb2.Value]) -> Readable:
     actions: list[Any] = []
     try:
-        actions.extend(map(hosted.read, values))
+        actions.extend(hosted.read_each(values))
     except FaultError as fault:
         return actions, fault
     return actions, None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from envwire.codec import CodecError, Family, FaultError, Reason, fault_from_exception
 from envwire.codec.values.encoding import decode_mapping, decode_value, decode_values
+from envwire.codec.values.tensors import FillAllowance
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
 from envwire.server._hosting.np_random import restore
 from envwire.server._hosting.vector.member_starts import MemberStarts
@@ -39,6 +40,8 @@ _DECODERS: dict[type, Callable[..., Any]] = {
     values_pb2.ValueList: decode_values,
     values_pb2.ValueMap: decode_mapping,
 }
+#: A message that holds values.
+_Values = values_pb2.Value | values_pb2.ValueList | values_pb2.ValueMap
 
 
 @dataclass
@@ -58,16 +61,30 @@ class HostedEnv:
         """The resets of members during the last request, if the client asked for them at Make."""
         return self.env.member_resets if isinstance(self.env, MembersHost) else ()
 
-    def read(self, message: values_pb2.Value | values_pb2.ValueList | values_pb2.ValueMap) -> Any:
+    def read(self, message: _Values, allowance: FillAllowance | None = None) -> Any:
         """Decodes a value, a list or a mapping that a client sent.
+
+        Args:
+            message: The message.
+            allowance: The allowance of a request with several of them; by default one for this one.
 
         Raises:
             FaultError: INVALID_VALUE.
         """
         try:
-            return _DECODERS[type(message)](message, self.family, opaque=False)
+            decode = _DECODERS[type(message)]
+            return decode(message, self.family, opaque=False, allowance=allowance)
         except CodecError as error:
             raise FaultError(Reason.INVALID_VALUE, str(error)) from error
+
+    def read_each(self, messages: Iterable[_Values]) -> Iterator[Any]:
+        """Decodes values of one request, which share its allowance.
+
+        Raises:
+            FaultError: INVALID_VALUE.
+        """
+        allowance = FillAllowance()
+        return (self.read(message, allowance) for message in messages)
 
     def restore_generator(
         self, request: environment_pb2.ResetRequest | environment_pb2.StepRequest

@@ -28,7 +28,7 @@ def reset(hosted: HostedEnv, request: pb.ResetRequest, answer: Answer) -> Event:
         kwargs["options"] = hosted.read(request.options)
     if request.member_options:
         hosted.with_members()  # else the request is refused
-        kwargs["member_options"] = list(map(hosted.read, request.member_options))
+        kwargs["member_options"] = list(hosted.read_each(request.member_options))
     hosted.restore_generator(request)
     observation, info = hosted.call(lambda: _pair(env.reset(**kwargs)))
     write(observation, response.observation, "observation", answer.attachments)

@@ -34,6 +34,7 @@ from envwire.codec import (
     decode_space,
     decode_value,
 )
+from envwire.codec.values.tensors import FillAllowance
 from envwire.envs.type_guards import is_array
 from envwire.v1 import environment_pb2
 
@@ -101,12 +102,14 @@ class EnvAttributes(Generic[H]):
         self.observation_space, self.action_space = read_spaces(
             made, made.description, family, "observation_space", "action_space"
         )
-        self.metadata = decode_mapping(made.metadata, family)
+        allowance = FillAllowance()
+        self.metadata = decode_mapping(made.metadata, family, allowance=allowance)
         self.render_mode = made.render_mode if made.HasField("render_mode") else None
-        self.reward_range = decode_value(made.reward_range, family)
+        self.reward_range = decode_value(made.reward_range, family, allowance=allowance)
         self.spec = None
         if made.HasField("spec"):
-            self.spec = decode_env_spec(made.spec, family, self._arguments.entry_point)
+            entry_point = self._arguments.entry_point
+            self.spec = decode_env_spec(made.spec, family, entry_point, allowance)
             self.spec.kwargs = self._arguments.spec_kwargs(self.spec.kwargs)
             # The server applies the wrappers. `make` would import them here, by names that the server sent.
             self.spec.additional_wrappers = ()
