@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import socket
+import time
 from collections.abc import Callable, Iterator
 from threading import Thread
 
@@ -88,6 +89,18 @@ def stay_silent(connection: socket.socket) -> None:
     """Reads what comes, and answers nothing."""
     while connection.recv(1000):
         pass
+
+
+def trickle(connection: socket.socket) -> None:
+    """Welcomes a client and answers a byte at a time, each within the client's timeout, then hangs up."""
+    greeted(connection)
+    response = direct_pb2.HelloResponse(welcome=direct_pb2.Welcome(max_message_bytes=LIMIT))
+    connection.sendall(framed(response.SerializeToString()))
+    read(connection)
+    connection.sendall(HEADER.pack(LIMIT, 0, 0) + b"\0")
+    for _ in range(100):
+        time.sleep(0.01)
+        connection.sendall(b"\0")
 
 
 def hang_up_later(connection: socket.socket) -> None:
@@ -290,6 +303,14 @@ def test_of_many_addresses_a_few_are_tried(listen: Listen) -> None:
     scene = Scene(*[listener.address] * 2000)
     scene.make()
     assert listener.taken == 8
+    scene.transport.close()
+
+
+def test_a_reply_that_trickles_in_is_given_up_as_one_that_does_not_come(listen: Listen) -> None:
+    scene = Scene(listen(trickle).address)
+    scene.make()
+    with pytest.raises(RequestTimeoutError):
+        scene.transport.exchange(RESET, 0.1, HEADER_FIELD)
     scene.transport.close()
 
 

@@ -184,6 +184,8 @@ class Channel:
         while reply is None:
             if self._rest:
                 reply = self._read_rest(flags or self._rest_flags)
+                if reply is None and not flags and self._overdue():
+                    raise BlockingIOError("no whole reply yet")  # the kernel bounds each read alone
             elif mailbox is not None and (mailbox.arrived() or mailbox.sleep()):
                 reply = self._begun(mailbox.take())
             elif received and (flags or self._overdue()):
