@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import pty
 import re
 import subprocess
 import sys
 import tempfile
+import termios
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from envwire.client import Credentials, RemoteEnv
+from envwire.server._auth.scopes import Scope
+from envwire.server._worker.confining.landlock import landlock_version
 from tests.adversary.ledger import MARK
 from tests.conftest import ROOT
+from tests.secured import write_tokens
 
 ENV = "adversary/Screenwriter-v0"
 ENVWIRE = (sys.executable, "-m", "envwire")
@@ -28,12 +35,20 @@ DRAWN = re.compile(rb"\x1b\[(\?25[lh]|1A|2K)")
 
 
 class Terminal:
-    """A command in a terminal."""
+    """A command in a terminal, which controls it as a shell's terminal does."""
 
     def __init__(self, *arguments: str, env: dict[str, str] | None = None) -> None:
         self.screen, theirs = pty.openpty()
+        self.name = os.ttyname(theirs)
         self.process = subprocess.Popen(
-            [*ENVWIRE, *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=env, cwd=ROOT
+            [*ENVWIRE, *arguments],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            env=env,
+            cwd=ROOT,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - no threads
         )
         os.close(theirs)
         self.shown = b""
@@ -60,12 +75,17 @@ def server() -> Iterator[tuple[Terminal, str]]:
         env = {**os.environ, MARK: directory}
         serving = Terminal("serve", ENV, *HOSTING, "--port", "0", env=env)
         try:
-            while (found := re.search(rb"ready: (\S+)\r\n", serving.shown)) is None:
-                serving.shown += os.read(serving.screen, 65536)
-            yield serving, found[1].decode()
+            yield serving, address_of(serving)
         finally:
             serving.process.terminate()
             serving.finish()
+
+
+def address_of(serving: Terminal) -> str:
+    """Waits until a server in a terminal is ready."""
+    while (found := re.search(rb"ready: (\S+)\r\n", serving.shown)) is None:
+        serving.shown += os.read(serving.screen, 65536)
+    return found[1].decode()
 
 
 def controls(shown: bytes) -> list[bytes]:
@@ -118,3 +138,22 @@ def test_an_exception_that_says_that_a_pipe_is_closed_is_told(
     assert done.returncode == 1
     assert "BrokenPipeError" in done.stderr
     assert "the simulator has left" in done.stderr
+
+
+@pytest.mark.skipif(not landlock_version(), reason="a kernel without Landlock")
+def test_an_environment_of_others_opens_no_terminal_of_who_serves_it(tmp_path: Path) -> None:
+    """It could read what is typed there, and write what it likes past the guarded streams."""
+    tokens = write_tokens(tmp_path / "tokens", {"alice": [Scope.PLAY]})
+    hosting = ("--import", "tests.security.hostile_envs", "--tokens", str(tmp_path / "tokens"))
+    serving = Terminal("serve", "hostile/Spy-v0", *hosting, "--port", "0")
+    try:
+        env = RemoteEnv(
+            address_of(serving), "hostile/Spy-v0", credentials=Credentials(token=tokens["alice"])
+        )
+        paths = [serving.name, "/etc/hosts", "/dev/null"]
+        assert env.get_wrapper_attr("opened")(paths) == ["/etc/hosts", "/dev/null"]
+        assert env.get_wrapper_attr("changed")(serving.name) == []
+        env.close()
+    finally:
+        serving.process.terminate()
+        serving.finish()
