@@ -25,6 +25,11 @@ _OFFERS: Final[dict[str, Callable[[Any], Any]]] = {
     "__float__": float,
 }
 _ARRAYS: Final = ("__array__", "__dlpack__")
+#: How arrays come out of a GPU's memory, by the module of their library. Those of JAX offer `__array__` there too.
+_TO_HOST: Final[dict[str, Callable[[Any], Any]]] = {
+    "torch": lambda tensor: tensor.cpu() if getattr(tensor, "is_cuda", False) else tensor,
+    "cupy": lambda array: array.get(),
+}
 #: Classes with a wire form. Those that extend them have one as well.
 _OWN: Final = (
     *(np.generic, np.ndarray, type(None), bool, int, float, complex, str, bytes),
@@ -48,9 +53,11 @@ def adopted(value: object) -> Any:
     """Returns the NumPy array, the int or the float that a foreign value stands for.
 
     Raises:
-        CodecError: The value cannot be read, for example because it is in a GPU's memory.
+        CodecError: The value cannot be read.
     """
     kind = type(value)
+    if bring := _TO_HOST.get(kind.__module__.partition(".")[0]):
+        value = bring(value)
     failures: list[Exception] = []
     for name in _OFFERS:
         if _has(kind, name) and (name in _ARRAYS or not getattr(value, "ndim", 0)):

@@ -16,6 +16,7 @@ from envwire.codec import CodecError, Opaque, decode_value, encode_value
 from envwire.codec.family import envwire_family
 from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
 from envwire.codec.steps import StepCodec
+from envwire.codec.values.foreign import adopted
 from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
@@ -192,3 +193,31 @@ def test_members_of_a_vector_have_no_plain_values(kind: Any, count: int) -> None
         assert np.isnan(step.reward)
         assert not step.terminated
         assert identical(codec.decode_response(raw)[1:4], outcome)
+
+
+class _Tensor:
+    """A tensor of torch on a GPU, as far as its methods say."""
+
+    __module__ = "torch"
+    is_cuda = True
+
+    def cpu(self) -> Any:
+        return np.arange(3)
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("can't convert cuda:0 device type tensor to numpy")
+
+
+class _CupyArray(_Tensor):
+    """The same of CuPy."""
+
+    __module__ = "cupy"
+
+    def get(self) -> Any:
+        return np.arange(3)
+
+
+@pytest.mark.parametrize("kind", [_Tensor, _CupyArray])
+def test_arrays_come_out_of_the_memory_of_a_gpu(kind: type[Any]) -> None:
+    found = adopted(kind())
+    assert found.tolist() == [0, 1, 2]

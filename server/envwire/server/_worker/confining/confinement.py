@@ -26,6 +26,7 @@ from pathlib import Path
 
 from envwire.server._worker.confining.closed_paths import MOUNTS, unchangeable, unreadable
 from envwire.server._worker.confining.landlock import (
+    OVERWRITE,
     READ,
     WRITE,
     above,
@@ -36,6 +37,9 @@ from envwire.server._worker.confining.landlock import (
 from envwire.server._worker.confining.privileges import give_up_privileges
 from envwire.server._worker.confining.system_calls import spare_other_processes
 from envwire.server.config import ServerConfig
+
+NVIDIA = Path("/dev/nvidiactl")
+"""What tells that there is a GPU of NVIDIA."""
 
 _PR_SET_NO_NEW_PRIVS = 38
 
@@ -57,6 +61,7 @@ class Confinement:
     def __init__(self, config: ServerConfig) -> None:
         self._config = config
         self._ruleset: int | None = None
+        self._allowed: dict[Path, int] = {}
         self._seen: _Seen = ("", {})
 
     def prepare(self) -> None:
@@ -72,16 +77,29 @@ class Confinement:
         allowed = Counter[Path]()
         for right, paths in closed.items():
             allowed.update(dict.fromkeys(beside(paths) if paths else [Path("/")], right))
-        self._ruleset = make_ruleset(allowed)
+        self._allowed, self._ruleset = allowed, make_ruleset(allowed)
 
     def apply(self) -> None:
         """Confines this process, which has one thread, the programs that it becomes, and all its descendants."""
         _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         give_up_privileges()
+        if NVIDIA.exists():
+            self._allow_own_names()
         if self._ruleset is not None:
             restrict_self(self._ruleset)
         spare_other_processes()
         self.close()
+
+    def _allow_own_names(self) -> None:
+        """Lets this process change its own files in /proc: the driver of NVIDIA names its threads there, or fails.
+
+        In rules of its own: those of the fork server would let each process change those of the ones before it.
+        """
+        own = Path(f"/proc/{os.getpid()}")
+        self.close()
+        self._ruleset = make_ruleset({**self._allowed, own: OVERWRITE})
+        # The rule holds for the directory that the kernel has in memory, which an open descriptor keeps there.
+        os.set_inheritable(os.open(own, os.O_PATH), True)
 
     def close(self) -> None:
         """Closes the rules."""

@@ -40,6 +40,8 @@ WRITE = (
     | _MAKE_LINK
     | _MOVE
 )
+OVERWRITE = _WRITE_FILE | _TRUNCATE
+"""The right to write to files that there are."""
 _DEVICES = _MAKE_CHARACTER_DEVICE | _MAKE_BLOCK_DEVICE
 #: Rights that a rule for a file, rather than a directory, may have.
 _OF_FILES = READ | _WRITE_FILE | _TRUNCATE
