@@ -104,6 +104,13 @@ test("a channel whose welcome cannot be read is closed, and dialled again", { ti
   assert.equal(transport.holdsLease, false);
 });
 
+test("a server elsewhere names no sockets of this machine", async () => {
+  const addresses = ["unix-abstract:envwire-of-another-program"];
+  const made = create(MakeResponseSchema, { address: "127.0.0.1:1", direct: { addresses } });
+  const transport = new DirectTransport("simulators.example:1", made, {}, {} as never);
+  assert.deepEqual(transport.addresses, []);
+});
+
 describe("answers in excess", () => {
   for (const transport of ["stream", "direct"] as const) {
     const open = () => connect(liar.target, { transport }).make("X-v0");

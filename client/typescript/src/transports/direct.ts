@@ -7,7 +7,7 @@ import type { MakeResponse } from "../gen/envwire/v1/environment_pb.js";
 import { ErrorStatusSchema } from "../gen/envwire/v1/status_pb.js";
 import { type Answer, answerTo, type Request, wrap } from "../wire/envelope.js";
 import { frameOf, HEADER_BYTES, PREAMBLE, seal } from "../wire/frames.js";
-import { isHere, splitAddress } from "./addresses.js";
+import { splitAddress, staysHere } from "./addresses.js";
 import { DirectChannel, UNIX } from "./direct_channel.js";
 import type { Credentials, TlsOptions } from "./grpc_client.js";
 import type { Transport, Wait } from "./transport.js";
@@ -44,9 +44,15 @@ export class DirectTransport implements Transport {
     const { sessionId, secret } = made;
     const hello = toBinary(HelloRequestSchema, create(HelloRequestSchema, { header: { sessionId, secret } }));
     this.#hello = joined(PREAMBLE, frameOf(hello));
-    this.#addresses = usable(made.direct?.addresses ?? [], splitAddress(made.address || target).host, unix);
+    const here = unix && staysHere(target);
+    this.#addresses = usable(made.direct?.addresses ?? [], splitAddress(made.address || target).host, here);
     const { tls } = credentials;
     this.#tls = tls ? (typeof tls === "object" ? tls : {}) : undefined;
+  }
+
+  /** The addresses to try; once a channel was open, the only one. */
+  get addresses(): readonly string[] {
+    return this.#addresses;
   }
 
   get holdsLease(): boolean {
@@ -142,8 +148,8 @@ function busy(error: { reason?: string }, address: string): unknown {
 }
 
 /** Returns the addresses to try from here, each with its host. */
-function usable(addresses: readonly string[], host: string, unix: boolean): string[] {
-  const local = unix && isHere(host) && process.platform === "linux";
+function usable(addresses: readonly string[], host: string, here: boolean): string[] {
+  const local = here && process.platform === "linux";
   return addresses
     .filter((address) => (address.startsWith(UNIX) ? local : /:\d+$/.test(address)))
     .slice(0, MOST_ADDRESSES)
