@@ -41,6 +41,10 @@ from envwire.wire.envelope import REQUESTS, RESPONSES
 _ADMIN = admin_pb2.DESCRIPTOR.services_by_name["AdminService"].full_name
 
 
+#: Seconds before its deadline, and the part of its time, in which the answer to a Make is no longer sent. The client's
+#: deadline is earlier than the server's by the time that the call was on the way, and the answer takes as long: a
+#: session whose answer comes too late would keep its slot until its lease ends.
+_ON_THE_WAY_SECONDS, _ON_THE_WAY_PART = 0.1, 0.1
 #: Returns the function that serves the requests of a call.
 _Serving = Callable[[Context], Exchange]
 
@@ -52,7 +56,7 @@ async def _unary(front: Front, serving: _Serving, kind: str, _: Any, context: Co
         await turn_away(context, fault)
     message = await read_message(context)
     if kind == "make":
-        client = replace(client, deadline=_deadline(context))
+        client = replace(client, deadline=answer_deadline(context))
     exchanging = serving(context)(REQUESTS.wrap(kind, message), None, client)
     del message  # gRPC keeps this frame for a while after an aborted call
     reply = await exchanging
@@ -66,9 +70,14 @@ async def _unary(front: Front, serving: _Serving, kind: str, _: Any, context: Co
     return response
 
 
-def _deadline(context: Context) -> float:
+def answer_deadline(context: Context) -> float:
+    """Returns when the answer to a Make is last sent, by the clock of the sessions."""
     left: Any = context.time_remaining()  # None without a deadline, despite its type hint
-    return math.inf if left is None else time.monotonic() + left
+    if left is None:
+        return math.inf
+    on_the_way: float = min(_ON_THE_WAY_SECONDS, _ON_THE_WAY_PART * left)
+    until: float = time.monotonic() + left - on_the_way
+    return until
 
 
 async def _interact(front: Front, serving: _Serving, _: Any, context: Context) -> None:
