@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "transports/socket.h"
+
 namespace envwire::internal {
 namespace {
 
@@ -15,6 +17,13 @@ TEST(Addresses, AnAddressIsHostAndPort) {
         "xds:1",   "10.1:1",      "0x7f:1", "256.0.0.1:1", "[::g]:1",       "::1:50051",       "-a:1",
         "a..b:1"}) {
     EXPECT_FALSE(IsHostPort(each)) << each;
+  }
+}
+
+TEST(Addresses, OnlyLoopbackIsHere) {
+  for (const char* each : {"localhost", "127.0.0.1", "127.1.2.3", "::1"}) EXPECT_TRUE(IsHere(each)) << each;
+  for (const char* each : {"127.evil.example", "127.0.0.1.example", "10.0.0.1", "localhost.example", "::2", ""}) {
+    EXPECT_FALSE(IsHere(each)) << each;
   }
 }
 

@@ -78,7 +78,8 @@ TEST(Peers, RowsOfNothingAreNotCounted) {
 TEST(Peers, WhatIsNoArrayIsAnErrorOfTheLibrary) {
   v1::Value message;
   message.set_int_value(1);
-  EXPECT_THROW(DecodeArray(&message, {}), Error);
+  FillAllowance fills;
+  EXPECT_THROW(DecodeArray(&message, {}, &fills), Error);
 }
 
 v1::Tensor Numbers(v1::DataType type, std::size_t bytes) {

@@ -87,6 +87,20 @@ TEST(Arrays, AFewBytesDoNotFillTheMemory) {
   EXPECT_EQ(DecodeValue(message.SerializeAsString()).tuple().size(), 1U);
 }
 
+TEST(Spaces, AFewBytesDoNotFillTheMemory) {
+  v1::Space message;
+  for (int i = 0; i < 2; ++i) {  // each is allowed by itself
+    v1::BoxSpace* box = message.mutable_tuple()->add_spaces()->mutable_box();
+    for (v1::Tensor* bound : {box->mutable_low(), box->mutable_high()}) {
+      bound->set_data_type(v1::DATA_TYPE_UINT8);
+      bound->add_shape(std::uint64_t{200} << 20U);
+      bound->set_data("x");
+      bound->set_fill(true);
+    }
+  }
+  EXPECT_THROW(internal::Decode(&message), Error);
+}
+
 TEST(Spaces, ContainWhatTheySample) {
   std::mt19937_64 random(1);
   const auto box = std::make_shared<const Space>(Space::Uniform<float>({2, 3}, -1, 1));

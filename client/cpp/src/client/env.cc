@@ -18,8 +18,9 @@ Result ServeReset(Connection& connection, std::optional<std::int64_t> seed, cons
   if (options) internal::Encode(*options, request.mutable_options());
   Answer& answer = connection.driver().Serve(Kind::kReset, &request);
   v1::ResetResponse* reset = answer.message.mutable_reset();
-  return {internal::Decode(reset->mutable_observation(), answer.attachments),
-          internal::Decode(reset->mutable_info(), answer.attachments)};
+  internal::FillAllowance fills;
+  return {internal::Decode(reset->mutable_observation(), answer.attachments, &fills),
+          internal::Decode(reset->mutable_info(), answer.attachments, &fills)};
 }
 
 Answer& ServeStep(Connection& connection, const Value& action) {
@@ -28,14 +29,14 @@ Answer& ServeStep(Connection& connection, const Value& action) {
   return connection.driver().Serve(Kind::kStep, &connection.step);
 }
 
-StepResult ReadStep(v1::StepResponse* step, const internal::Attachments& attachments) {
+StepResult ReadStep(v1::StepResponse* step, const internal::Attachments& attachments, internal::FillAllowance* fills) {
   StepResult result;
-  result.observation = internal::Decode(step->mutable_observation(), attachments);
+  const auto read = [&](auto* value) { return internal::Decode(value, attachments, fills); };
+  result.observation = read(step->mutable_observation());
   result.reward = step->reward();
   result.terminated = step->terminated();
   result.truncated = step->truncated();
-  if (step->has_info()) result.info = internal::Decode(step->mutable_info(), attachments);
-  const auto read = [&](v1::Value* typed) { return internal::Decode(typed, attachments); };
+  if (step->has_info()) result.info = read(step->mutable_info());
   if (step->has_typed_reward()) result.typed_reward = read(step->mutable_typed_reward());
   if (step->has_typed_terminated()) result.typed_terminated = read(step->mutable_typed_terminated());
   if (step->has_typed_truncated()) result.typed_truncated = read(step->mutable_typed_truncated());
@@ -109,7 +110,8 @@ ResetResult Env::Reset(std::optional<std::int64_t> seed, const std::optional<Dic
 
 StepResult Env::Step(const Value& action) {
   Answer& answer = ServeStep(connection(), action);
-  return ReadStep(answer.message.mutable_step(), answer.attachments);
+  internal::FillAllowance fills;
+  return ReadStep(answer.message.mutable_step(), answer.attachments, &fills);
 }
 
 ChunkResult Env::StepMany(const std::vector<Value>& actions) {
@@ -119,7 +121,10 @@ ChunkResult Env::StepMany(const std::vector<Value>& actions) {
   Answer& answer = connection().driver().Serve(Kind::kStep, &request);
   v1::StepResponse* chunk = answer.message.mutable_step();
   ChunkResult result;
-  for (v1::StepResponse& step : *chunk->mutable_steps()) result.steps.push_back(ReadStep(&step, answer.attachments));
+  internal::FillAllowance fills;
+  for (v1::StepResponse& step : *chunk->mutable_steps()) {
+    result.steps.push_back(ReadStep(&step, answer.attachments, &fills));
+  }
   if (chunk->has_error()) result.error = internal::ErrorFrom(chunk->error());
   return result;
 }
@@ -144,11 +149,12 @@ VectorReset VectorEnv::Reset(std::optional<std::int64_t> seed, const std::option
 VectorStep VectorEnv::Step(const Value& actions) {
   Answer& answer = ServeStep(connection(), actions);
   v1::StepResponse* step = answer.message.mutable_step();
-  return {internal::Decode(step->mutable_observation(), answer.attachments),
-          internal::DecodeArray(step->mutable_typed_reward(), answer.attachments),
-          internal::DecodeArray(step->mutable_typed_terminated(), answer.attachments),
-          internal::DecodeArray(step->mutable_typed_truncated(), answer.attachments),
-          internal::Decode(step->mutable_info(), answer.attachments)};
+  internal::FillAllowance fills;
+  return {internal::Decode(step->mutable_observation(), answer.attachments, &fills),
+          internal::DecodeArray(step->mutable_typed_reward(), answer.attachments, &fills),
+          internal::DecodeArray(step->mutable_typed_terminated(), answer.attachments, &fills),
+          internal::DecodeArray(step->mutable_typed_truncated(), answer.attachments, &fills),
+          internal::Decode(step->mutable_info(), answer.attachments, &fills)};
 }
 
 }  // namespace envwire

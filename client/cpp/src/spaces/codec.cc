@@ -147,6 +147,11 @@ class Decoder {
   }
 
  private:
+  template <class Message>
+  auto Read(Message* message) {
+    return internal::Decode(message, {}, &fills_);
+  }
+
   Space::Kind KindOf(v1::Space* message) {
     switch (message->kind_case()) {
       case v1::Space::kBox: return BoxOf(message->mutable_box());
@@ -156,8 +161,8 @@ class Decoder {
       case v1::Space::kMultiBinary:
         return MultiBinary{{message->multi_binary().shape().begin(), message->multi_binary().shape().end()}};
       case v1::Space::kMultiDiscrete:
-        return MultiDiscrete{internal::Decode(message->mutable_multi_discrete()->mutable_nvec(), {}),
-                             internal::Decode(message->mutable_multi_discrete()->mutable_start(), {})};
+        return MultiDiscrete{Read(message->mutable_multi_discrete()->mutable_nvec()),
+                             Read(message->mutable_multi_discrete()->mutable_start())};
       case v1::Space::kText:
         return TextSpace{message->text().min_length(), message->text().max_length(), message->text().characters()};
       case v1::Space::kDict: return DictOf(message->mutable_dict());
@@ -170,10 +175,10 @@ class Decoder {
     }
   }
 
-  static Box BoxOf(v1::BoxSpace* message) {
-    Box box{internal::Decode(message->mutable_low(), {}), internal::Decode(message->mutable_high(), {})};
-    if (message->has_bounded_below()) box.bounded_below = internal::Decode(message->mutable_bounded_below(), {});
-    if (message->has_bounded_above()) box.bounded_above = internal::Decode(message->mutable_bounded_above(), {});
+  Box BoxOf(v1::BoxSpace* message) {
+    Box box{Read(message->mutable_low()), Read(message->mutable_high())};
+    if (message->has_bounded_below()) box.bounded_below = Read(message->mutable_bounded_below());
+    if (message->has_bounded_above()) box.bounded_above = Read(message->mutable_bounded_above());
     return box;
   }
 
@@ -181,7 +186,7 @@ class Decoder {
     DictSpace dict;
     dict.sort_keys = message->sort_keys();
     for (v1::DictSpaceEntry& entry : *message->mutable_entries()) {
-      Value key = internal::Decode(entry.mutable_key(), {});
+      Value key = Read(entry.mutable_key());
       dict.entries.emplace_back(std::move(key), Decode(entry.mutable_space()));
     }
     return dict;
@@ -199,6 +204,8 @@ class Decoder {
     return spaces;
   }
 
+  // Bounds are two arrays, each of them as large as a message of a server with default settings.
+  FillAllowance fills_{std::size_t{512} << 20U};
   std::vector<SpacePtr> ended_;
 };
 

@@ -21,11 +21,12 @@ constexpr std::size_t kMostAddresses = 8;
 // The addresses to try from here, each with its host.
 std::vector<std::string> Usable(const v1::MakeResponse& made, const std::string& dialled, bool unix_sockets) {
   const std::string host = SplitAddress(made.address().empty() ? dialled : made.address()).host;
+  const bool here = unix_sockets && IsHere(SplitAddress(dialled).host);
   std::vector<std::string> usable;
   for (const std::string& address : made.direct().addresses()) {
     if (usable.size() == kMostAddresses) break;
     if (IsUnix(address)) {
-      if (unix_sockets && IsHere(host)) usable.push_back(address);
+      if (here) usable.push_back(address);
     } else if (!address.empty() && address.front() == ':') {
       usable.push_back(host.find(':') == std::string::npos ? host : "[" + host + "]");
       usable.back() += address;

@@ -1,5 +1,6 @@
 #include "transports/socket.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -80,7 +81,11 @@ UnixAddress::UnixAddress(const std::string& name)
 
 bool IsUnix(const std::string& address) { return address.rfind(kUnix, 0) == 0; }
 
-bool IsHere(const std::string& host) { return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0; }
+bool IsHere(const std::string& host) {
+  in_addr address{};  // "127.example" is a name
+  const bool is_ip = inet_pton(AF_INET, host.c_str(), &address) == 1;
+  return host == "localhost" || host == "::1" || (is_ip && host.rfind("127.", 0) == 0);
+}
 
 void SetTcpOptions(int fd) {
   const int on = 1;

@@ -12,14 +12,10 @@ namespace {
 
 [[noreturn]] void Refuse(const std::string& why) { throw Error("INVALID_VALUE", why); }
 
-// What the fills of one message may grow to together: a few bytes of a peer must not take all memory. It is as much as
-// a message may hold by default.
-constexpr std::size_t kMostFilledBytes = std::size_t{256} << 20U;
-
 // What is needed to read the values of one message.
 struct Reading {
   const Attachments& attachments;
-  std::size_t fill_left = kMostFilledBytes;
+  FillAllowance* fills;
 };
 
 Value Read(v1::Value* message, Reading* reading);
@@ -87,10 +83,10 @@ std::vector<std::size_t> ShapeOf(const google::protobuf::RepeatedField<std::uint
   return {shape.begin(), shape.end()};
 }
 
-std::string Filled(const std::string& element, const std::vector<std::size_t>& shape, std::size_t* left) {
+std::string Filled(const std::string& element, const std::vector<std::size_t>& shape, FillAllowance* fills) {
   const std::optional<std::size_t> bytes = SizeOf(shape, element.size());
-  if (!bytes || *bytes > *left) Refuse("the filled arrays of a message are larger than 256 MiB");
-  *left -= *bytes;
+  if (!bytes || *bytes > fills->left) Refuse("the filled arrays of a message are too large");
+  fills->left -= *bytes;
   std::string data;
   data.reserve(*bytes);
   data = element;
@@ -144,7 +140,7 @@ NdArray Read(v1::Tensor* message, Reading* reading) {
     if (message->has_attachment_offset()) return Attached(*message, reading->attachments);
     std::vector<std::size_t> shape = ShapeOf(message->shape());
     std::string data =
-        message->fill() ? Filled(message->data(), shape, &reading->fill_left) : std::move(*message->mutable_data());
+        message->fill() ? Filled(message->data(), shape, reading->fills) : std::move(*message->mutable_data());
     return NdArray(static_cast<DType>(message->data_type()), std::move(shape), std::move(data), message->numpy_type());
   } catch (const std::invalid_argument& broken) {
     Refuse(broken.what());
@@ -201,23 +197,23 @@ Value Read(v1::Value* message, Reading* reading) {
 
 }  // namespace
 
-Value Decode(v1::Value* message, const Attachments& attachments) {
-  Reading reading{attachments};
+Value Decode(v1::Value* message, const Attachments& attachments, FillAllowance* fills) {
+  Reading reading{attachments, fills};
   return Read(message, &reading);
 }
 
-Dict Decode(v1::ValueMap* message, const Attachments& attachments) {
-  Reading reading{attachments};
+Dict Decode(v1::ValueMap* message, const Attachments& attachments, FillAllowance* fills) {
+  Reading reading{attachments, fills};
   return Read(message, &reading);
 }
 
-NdArray Decode(v1::Tensor* message, const Attachments& attachments) {
-  Reading reading{attachments};
+NdArray Decode(v1::Tensor* message, const Attachments& attachments, FillAllowance* fills) {
+  Reading reading{attachments, fills};
   return Read(message, &reading);
 }
 
-NdArray DecodeArray(v1::Value* message, const Attachments& attachments) {
-  const Value read = Decode(message, attachments);
+NdArray DecodeArray(v1::Value* message, const Attachments& attachments, FillAllowance* fills) {
+  const Value read = Decode(message, attachments, fills);
   if (const auto* array = read.If<NdArray>()) return *array;
   Refuse("a value is no array");
 }
