@@ -29,6 +29,8 @@ STATUS_KEY = "grpc-status-details-bin"
 RESERVATION_KEY, TICKET_KEY = "envwire-reservation-bin", "envwire-ticket-bin"
 _CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
+#: How long a TLS handshake may take. gRPC allows 120 s, in which half a handshake takes 30 KiB.
+_HANDSHAKE_MS = 10_000
 #: Interval of pings to a silent client, and longest wait for their answer. A dead client is detected after their sum.
 _KEEPALIVE_MS, _KEEPALIVE_TIMEOUT_MS = 20_000, 10_000
 
@@ -44,6 +46,7 @@ def options(config: Listening) -> list[tuple[str, int]]:
         # unauthenticated calls on one connection took 154 MiB, and 2 MiB without it. Without it, sending 1 MB to the
         # server takes 6 ms instead of 3.
         ("grpc.http2.bdp_probe", int(not config.tokens)),
+        ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MS),
         ("grpc.so_reuseport", 0),  # otherwise two servers could bind the same port silently
         ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
         ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
