@@ -47,7 +47,7 @@ def test_so_is_a_missing_module(target: str) -> None:
 @pytest.mark.parametrize("kind", first([RemoteEnv, RemoteVectorEnv]))  # a batch is 20 s of work
 def test_a_space_that_is_too_large_is_named_with_its_environment(target: str, kind: Any) -> None:
     with pytest.raises(
-        InvalidRequestError, match=r"Huge.*observation_space is 268435457 .* 268435456"
+        InvalidRequestError, match=r"Huge.*observation_space is 536870914 bytes .* 536870912"
     ):
         kind(target, HUGE)
 

@@ -70,6 +70,7 @@ class _Process:
         self.killed = False
         self.busy_elsewhere = False
         self.pid = os.getpid()
+        self.shared = True
         self.output = self
 
     def text(self) -> str:
