@@ -126,7 +126,7 @@ class SessionMaker:
 
 
 def check_batch(env: Any, limit: int) -> None:
-    """Refuses a vector environment whose batch of observations no answer can hold, and closes it.
+    """Refuses a vector environment whose batches fit into no answer, if those of fewer members would; closes it.
 
     Args:
         env: The environment.
@@ -138,19 +138,17 @@ def check_batch(env: Any, limit: int) -> None:
     if not is_vector(env) or (size := bytes_of(env.observation_space)) <= limit:
         return
     count = env.num_envs
+    fitting = limit * count // size
+    if not fitting:  # more sessions would not help; the answer to the reset says so
+        return
     with contextlib.suppress(Exception):
         env.close()
-    fitting = limit * count // size
-    advice = (
-        f"spread them over more sessions (sessions=), at most {fitting} in each, or the"
-        if fitting
-        else "the"
-    )
     raise FaultError(
         Reason.MESSAGE_TOO_LARGE,
-        f"{counted(count, 'environment')} with observations of {size} bytes together, and answers hold {limit}: "
-        f"{advice} operator raises that with --max-message-bytes",
-        metadata={"envs_per_session": str(fitting)} if fitting else {},
+        f"{counted(count, 'environment')} with observations of {size} bytes together, and answers hold {limit}: spread "
+        f"them over more sessions (sessions=), at most {fitting} in each, or the operator raises that with "
+        "--max-message-bytes",
+        metadata={"envs_per_session": str(fitting)},
     )
 
 
