@@ -86,7 +86,8 @@ DEFECTS = {
         "cuts.a-client-tries-for-as-long-as-its-lease[direct]",
     ),
     "waits for ever for a welcome": (
-        "from envwire.client._transports.direct import dialing\ndialing._DIAL_SECONDS = 60.0",
+        "from envwire.client._transports.direct import dialing\n"
+        "dialing._DIAL_SECONDS = dialing._ALL_SECONDS = 60.0",
         "cuts.a-hello-without-an-answer-is-said-again[direct]",
     ),
     "takes nothing but a direct channel": (
