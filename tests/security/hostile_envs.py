@@ -106,6 +106,16 @@ class Spy(gym.Env[Any, Any]):
         modes = {link: fcntl.fcntl(int(link.name), fcntl.F_GETFL) & os.O_ACCMODE for link in inside}
         return [os.readlink(link) for link, mode in modes.items() if mode != os.O_RDONLY]
 
+    def scribble(self) -> None:
+        """Writes into every pipe that it can open by a descriptor, except that of its output, which the front reads."""
+        output = os.readlink("/proc/self/fd/1")
+        for name in os.listdir("/proc/self/fd"):
+            with suppress(OSError):
+                if os.readlink(link := f"/proc/self/fd/{name}").startswith("pipe:") and (
+                    os.readlink(link) != output
+                ):
+                    os.write(os.open(link, os.O_WRONLY | os.O_NONBLOCK), b"x")
+
     def governed(self, pid: int) -> list[str]:
         """Returns what it can set for another process."""
         return [name for name, way in _SETTINGS.items() if _works(way, pid)]

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from envwire.client import Credentials, RemoteEnv
+from envwire.client import Credentials, RemoteEnv, SessionLostError
 from envwire.server import Server, ServerConfig
 from envwire.server._auth.scopes import Scope
 from envwire.server._auth.secret_files import followed, is_exposed, warn_of_exposed
@@ -99,6 +99,19 @@ def processes_around(spies: tuple[RemoteEnv, RemoteEnv, Server]) -> list[int]:
     """Returns the pids of the front, the fork server and the other session's process."""
     spy, other, server = spies
     return [server.pid, ask(spy, "pids")[1], ask(other, "pids")[0]]
+
+
+def test_pipes_that_an_environment_has_open_are_not_those_of_others(
+    spies: tuple[RemoteEnv, RemoteEnv, Server], directory: Path
+) -> None:
+    """A byte in the pipe that ends a session process with the front killed those of all clients."""
+    spy, other, _ = spies
+    copy = spy.fork()
+    recording = path_of(directory / "recordings", copy.recorded_as)
+    with pytest.raises(SessionLostError, match="SIGKILL"):
+        ask(copy, "scribble")
+    assert all(ask(env, "pids") for env in (spy, other))
+    recording.unlink()
 
 
 @landlocked

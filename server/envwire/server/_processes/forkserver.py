@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import json
 import logging
-import os
 import socket
 from collections.abc import Generator, Mapping, Sequence
 from itertools import count
@@ -24,6 +23,7 @@ from envwire.server._processes.forkserver_start import (
     PendingFork,
 )
 from envwire.server._processes.groups.interpreter import Interpreter
+from envwire.server._processes.lifelines import Lifelines
 from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.server")
@@ -44,14 +44,16 @@ class ForkserverLink:
 
     Attributes:
         interpreter: The interpreter that runs it.
+        lifelines: By which its sessions end.
     """
 
     def __init__(self, config: ServerConfig, adopted: Adopted, group: str = "") -> None:
         self._config = config
         self._name = f"the fork server of groups.{group}" if group else "the fork server"
         self.interpreter = Interpreter(config)
+        self.lifelines = Lifelines()
         self._adopted = adopted
-        self._lifeline: tuple[int, int] | None = None
+        self._checked = False
         self._stopped = False
         self._forks: dict[int, PendingFork] = {}
         self._numbers = count(1)
@@ -68,9 +70,9 @@ class ForkserverLink:
         Raises:
             ForkserverError: An id is unknown, a module cannot be imported, or the interpreter is unsuitable.
         """
-        if self._lifeline is None:
+        if not self._checked:
             await asyncio.to_thread(self.interpreter.check)
-            self._lifeline = os.pipe2(os.O_CLOEXEC)
+            self._checked = True
         clock = asyncio.get_running_loop().time
         began = clock()
         loaded = await self._launch(self._start_seconds)
@@ -91,7 +93,7 @@ class ForkserverLink:
 
     async def _launch(self, seconds: float = START_SECONDS) -> Loaded:
         """Starts a process in place of the present one, if there is one."""
-        process = ForkserverProcess(*self.interpreter.command(), self.lifeline)
+        process = ForkserverProcess(*self.interpreter.command())
         try:
             loaded = await process.load(self._config, seconds)
             if text := _threads_text(loaded.threads, self._config.start):
@@ -105,13 +107,6 @@ class ForkserverLink:
         self._process = process
         asyncio.get_running_loop().add_reader(process.control, self._hear, process.control)
         return loaded
-
-    @property
-    def lifeline(self) -> int:
-        """Pipe descriptor that closes when the front is gone."""
-        if self._lifeline is None:
-            raise ForkError("the server is stopping")
-        return self._lifeline[0]
 
     @contextlib.contextmanager
     def copying(self) -> Generator[None]:
@@ -177,15 +172,16 @@ class ForkserverLink:
         """
         async with self._turn:  # one at a time: the packet socket has a short queue
             await self._revive()
-            return await self._fork(descriptors, on_exit)
+            with self.lifelines.opened(on_exit) as (lifeline, on_end):
+                return await self._fork([*descriptors, lifeline], on_end)
 
-    async def _fork(self, descriptors: Sequence[int], on_exit: OnExit) -> int:
+    async def _fork(self, descriptors: list[int], on_exit: OnExit) -> int:
         if self._process is None:
             raise ForkError("the server is stopping")
         number = next(self._numbers)
         packet = json.dumps({"fork": number}).encode()
         try:
-            socket.send_fds(self._process.control, [packet], list(descriptors))
+            socket.send_fds(self._process.control, [packet], descriptors)
         except (BrokenPipeError, ConnectionResetError) as error:
             self._lose()
             raise ForkserverLostError("the fork server is gone") from error
@@ -253,16 +249,13 @@ class ForkserverLink:
             self._burial = asyncio.ensure_future(self._bury(process))
 
     async def stop(self) -> None:
-        """Ends the fork server and, by closing the lifeline, all remaining sessions."""
+        """Ends the fork server and, by closing their lifelines, all remaining sessions."""
         self._stopped = True
         if self._starting is not None:
             self._starting.cancel()
             await asyncio.wait({self._starting})
         self._lose()
-        if self._lifeline is not None:
-            for descriptor in self._lifeline:
-                os.close(descriptor)
-            self._lifeline = None
+        self.lifelines.close()
         if self._burial is not None:
             await self._burial
 

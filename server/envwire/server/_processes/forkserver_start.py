@@ -100,22 +100,20 @@ class ForkserverProcess:
     Args:
         command: The interpreter and its arguments.
         variables: Its environment variables.
-        lifeline: Descriptor that closes when the front is gone.
 
     Attributes:
         control: Our end of a packet socket to it.
         pid: Its process id.
     """
 
-    def __init__(self, command: list[str], variables: dict[str, str], lifeline: int) -> None:
+    def __init__(self, command: list[str], variables: dict[str, str]) -> None:
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        passed = theirs.fileno(), lifeline
         # Not the event loop's subprocess functions: they fork, and run gRPC's fork handlers in a process that serves.
         self._process = subprocess.Popen(  # noqa: S603 - our own program
-            [*command, *map(str, passed)],
+            [*command, str(theirs.fileno())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            pass_fds=passed,
+            pass_fds=[theirs.fileno()],
             start_new_session=True,
             env=variables,
         )

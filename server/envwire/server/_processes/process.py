@@ -139,8 +139,9 @@ class Process:
         async with self._forking:
             with forkserver.copying():
                 try:
-                    pid = await self._copied([*descriptors, forkserver.lifeline])
-                    await forkserver.adopt(pid, on_exit)
+                    with forkserver.lifelines.opened(on_exit) as (lifeline, on_end):
+                        pid = await self._copied([*descriptors, lifeline])
+                        await forkserver.adopt(pid, on_end)
                 except FrameError as error:
                     self._on_misbehaved(str(error))
                     raise ForkError(f"the environment's process sent {error}") from error

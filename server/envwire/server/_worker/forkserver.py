@@ -4,11 +4,11 @@ It never runs an environment and starts no threads, so forking it is safe at any
 fork, is never loaded here. If a module that it imported has started threads, it starts new interpreters instead. It is
 the parent of all session processes, reaps them and reports their exit status to the front.
 
-The front sends it packets: `{"fork": N}` with four descriptors (link, output, control socket, scoreboard) requests fork
-N. The answer is `{"forked": N, "pid": P}` or `{"failed": N, "error": why}`, and later `{"exited": P, "status": S}`.
-Before a session process forks itself the front sends `{"copying": 1}`, afterwards `{"copying": -1}` and `{"adopt": P}`
-for the copy. Other children are processes that environments left behind, and are killed. When the front is gone, the
-socket closes, all sessions end, and this process exits last.
+The front sends it packets: `{"fork": N}` with the descriptors of `SessionDescriptors` requests fork N. The answer is
+`{"forked": N, "pid": P}` or `{"failed": N, "error": why}`, and later `{"exited": P, "status": S}`. Before a session
+process forks itself the front sends `{"copying": 1}`, afterwards `{"copying": -1}` and `{"adopt": P}` for the copy.
+Other children are processes that environments left behind, and are killed. When the front is gone, the socket closes,
+all sessions end, and this process exits last.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from envwire.server._worker.session_start import SessionDescriptors, become_sess
 from envwire.server._worker.threads import count_threads
 from envwire.server.config import ServerConfig
 
-_DESCRIPTORS = 4
+_DESCRIPTORS = len(SessionDescriptors._fields)
 #: Seconds for killed processes to disappear. Only a process that hangs inside the kernel takes longer.
 _END_SECONDS = 3.0
 _END_PAUSE_SECONDS = 0.01
@@ -46,7 +46,6 @@ class Forkserver:
 
     Args:
         control: Packet socket to the front.
-        lifeline: Pipe descriptor that closes when the front is gone.
         catalogue: The environments that sessions can make.
         config: The server's settings.
         interpreters: Starts session processes that are not forked.
@@ -56,14 +55,12 @@ class Forkserver:
     def __init__(
         self,
         control: socket.socket,
-        lifeline: int,
         catalogue: Catalogue,
         config: ServerConfig,
         interpreters: NewInterpreters,
         groups: ControlGroups,
     ) -> None:
         self._control = control
-        self._lifeline = lifeline
         self._catalogue = catalogue
         self._config = config
         self._interpreters = interpreters
@@ -167,8 +164,7 @@ class Forkserver:
         start = self._config.start
         if start == "fork" or (start == "auto" and count_threads() == 1):
             return os.fork()
-        passed = [self._lifeline, *descriptors]
-        return self._interpreters.start(passed, partial(confine, group, self._confinement))
+        return self._interpreters.start(descriptors, partial(confine, group, self._confinement))
 
     def _become_session(self, group: Path | None, descriptors: Sequence[int]) -> NoReturn:
         signal.set_wakeup_fd(-1)
@@ -176,8 +172,7 @@ class Forkserver:
         for descriptor in self._wakeup:
             os.close(descriptor)
         confine(group, self._confinement)
-        endpoints = SessionDescriptors(self._lifeline, *descriptors)
-        become_session(self._config, endpoints, lambda: self._catalogue)
+        become_session(self._config, SessionDescriptors(*descriptors), lambda: self._catalogue)
 
 
 def _ignore(_number: int, _frame: object) -> None:

@@ -79,7 +79,7 @@ def _load_and_tell(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
     return catalogue
 
 
-def _serve_forks(control: int, lifeline: int) -> int:
+def _serve_forks(control: int) -> int:
     config = _settings()
     interpreters = NewInterpreters.like_this(config.to_json())
     groups = ControlGroups.here()  # forks, so it comes before modules may start threads
@@ -92,7 +92,7 @@ def _serve_forks(control: int, lifeline: int) -> int:
     gc.collect()
     gc.freeze()  # keeps the garbage collector from writing to pages that sessions share
     control_socket = socket.socket(fileno=control)
-    Forkserver(control_socket, lifeline, catalogue, config, interpreters, groups).run()
+    Forkserver(control_socket, catalogue, config, interpreters, groups).run()
     return 0
 
 

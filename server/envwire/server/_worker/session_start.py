@@ -28,18 +28,18 @@ class SessionDescriptors(NamedTuple):
     """The descriptors with which a session process starts.
 
     Attributes:
-        lifeline: Pipe that closes when the front is gone.
         link: The link's socket.
         output: Pipe for standard output and error.
         control_socket: Packet socket.
         scoreboard: The scoreboard's memory file.
+        lifeline: Pipe that closes when the front is gone.
     """
 
-    lifeline: int
     link: int
     output: int
     control_socket: int
     scoreboard: int
+    lifeline: int
 
 
 def confine(group: Path | None, confinement: Confinement) -> None:
@@ -78,6 +78,6 @@ def _serve(
 ) -> None:
     catalogue = load()
     contain(config)  # its limits come on top of what imports took
-    _, link, _, control_socket, scoreboard = descriptors
+    link, _, control_socket, scoreboard, _ = descriptors
     endpoints = WorkerEndpoints(link, control_socket, scoreboard, config.sessions_per_process)
     serve_session(Worker(endpoints, catalogue, config))

@@ -17,6 +17,7 @@ from envwire.codec import FaultError, Reason
 from envwire.server._ipc.frames import FORK
 from envwire.server._processes import process as process_module
 from envwire.server._processes.forkserver_start import ForkError, OnExit
+from envwire.server._processes.lifelines import Lifelines
 from envwire.server._processes.process import Process
 
 
@@ -85,10 +86,9 @@ def test_a_start_whose_link_is_not_connected_leaves_no_file_open(
 
 
 class _Forkserver:
-    lifeline = 0
-
     def __init__(self) -> None:
         self.adopted: list[int] = []
+        self.lifelines = Lifelines()
 
     async def adopt(self, pid: int, on_exit: OnExit) -> None:
         self.adopted.append(pid)
