@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -143,6 +144,28 @@ def test_code_that_an_environment_leaves_on_the_disk_reads_no_secrets_in_a_new_i
         with closing(RemoteEnv(server.target, SPY, credentials=credentials)) as env:
             env.reset()
             ask(env, "output_of", [sys.executable, "-c", LEAVE, str(left), code])
+        with closing(RemoteEnv(server.target, SPY, credentials=credentials)) as env:
+            env.reset()
+    assert read.read_text() == "refused"
+
+
+@landlocked
+def test_nor_in_a_fork_server_that_is_started_anew(directory: Path, tmp_path: Path) -> None:
+    tokens = write_tokens(directory / "others", {"alice": [Scope.PLAY]})
+    credentials = Credentials(token=tokens["alice"])
+    left, read = tmp_path / "sitecustomize.py", tmp_path / "read"
+    code = SPYING.format(secret=str(directory / "others"), read=str(read))
+    with Server(
+        [SPY],
+        imports=["tests.security.hostile_envs"],
+        sys_path=(ROOT,),
+        tokens=directory / "others",
+        variables=[f"PYTHONPATH={tmp_path}"],
+    ) as server:
+        with closing(RemoteEnv(server.target, SPY, credentials=credentials)) as env:
+            env.reset()
+            ask(env, "output_of", [sys.executable, "-c", LEAVE, str(left), code])
+            os.kill(ask(env, "pids")[1], signal.SIGKILL)
         with closing(RemoteEnv(server.target, SPY, credentials=credentials)) as env:
             env.reset()
     assert read.read_text() == "refused"

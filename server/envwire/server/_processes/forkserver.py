@@ -53,7 +53,7 @@ class ForkserverLink:
         self.interpreter = Interpreter(config)
         self.lifelines = Lifelines()
         self._adopted = adopted
-        self._checked = False
+        self._started = False
         self._stopped = False
         self._forks: dict[int, PendingFork] = {}
         self._numbers = count(1)
@@ -70,12 +70,12 @@ class ForkserverLink:
         Raises:
             ForkserverError: An id is unknown, a module cannot be imported, or the interpreter is unsuitable.
         """
-        if not self._checked:
+        if not self._started:
             await asyncio.to_thread(self.interpreter.check)
-            self._checked = True
         clock = asyncio.get_running_loop().time
         began = clock()
         loaded = await self._launch(self._start_seconds)
+        self._started = True
         self._start_seconds = min(START_SECONDS, _FORK_SECONDS + _SLOWER * (clock() - began))
         return loaded
 
@@ -93,7 +93,8 @@ class ForkserverLink:
 
     async def _launch(self, seconds: float = START_SECONDS) -> Loaded:
         """Starts a process in place of the present one, if there is one."""
-        process = ForkserverProcess(*self.interpreter.command())
+        # What environments left on the disk meanwhile must not read secrets.
+        process = ForkserverProcess(*self.interpreter.command(confined=self._started))
         try:
             loaded = await process.load(self._config, seconds)
             if text := _threads_text(loaded.threads, self._config.start):

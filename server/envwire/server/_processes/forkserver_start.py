@@ -16,6 +16,8 @@ from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 
 PROGRAM = "envwire.server._worker.main"
+#: Confines itself before it becomes `PROGRAM`.
+CONFINED_START = "envwire.server._worker.confined_start"
 #: Seconds for importing and listing the environments.
 START_SECONDS = 300.0
 #: Seconds for the process to exit.

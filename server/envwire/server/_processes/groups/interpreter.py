@@ -14,7 +14,7 @@ import re
 import subprocess
 import sys
 
-from envwire.server._processes.forkserver_start import PROGRAM, ForkserverError
+from envwire.server._processes.forkserver_start import CONFINED_START, PROGRAM, ForkserverError
 from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig
 
@@ -37,7 +37,7 @@ except ImportError:
     pass
 print(json.dumps([found, packages]))
 """
-#: Script that runs this code's fork server in another interpreter.
+#: Script that runs a program of this code in another interpreter, or without packages.
 _RUN = """
 import runpy, sys, types
 package = sys.modules["envwire"] = types.ModuleType("envwire")
@@ -100,13 +100,20 @@ class Interpreter:
             variables |= dict.fromkeys(_DEVICE_VARIABLES, seen)
         return variables | given
 
-    def command(self) -> tuple[list[str], dict[str, str]]:
-        """Returns the command that starts the fork server, and its environment variables."""
-        if not self._config.python:
-            return [self.program, "-m", PROGRAM], self.variables()
-        path = list(map(os.path.abspath, importlib.import_module("envwire").__path__))
-        run = _RUN.format(path=path, version=VERSION, program=PROGRAM)
-        return [self.program, "-c", run], self.variables()
+    def command(self, confined: bool = False) -> tuple[list[str], dict[str, str]]:
+        """Returns the command that starts the fork server, and its environment variables.
+
+        Args:
+            confined: Whether it is confined before it starts.
+        """
+        run = ["-c", _script(PROGRAM)] if self._config.python else ["-m", PROGRAM]
+        confining = [sys.executable, "-I", "-S", "-c", _script(CONFINED_START)] if confined else []
+        return [*confining, self.program, *run], self.variables()
+
+
+def _script(program: str) -> str:
+    path = list(map(os.path.abspath, importlib.import_module("envwire").__path__))
+    return _RUN.format(path=path, version=VERSION, program=program)
 
 
 def _report(program: str, environment: dict[str, str]) -> tuple[dict[str, str], list[str]]:

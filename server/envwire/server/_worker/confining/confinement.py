@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envwire.server._worker.confining.closed_paths import MOUNTS, unchangeable, unreadable
+from envwire.server._worker.confining.control_groups import own_group
 from envwire.server._worker.confining.landlock import (
     OVERWRITE,
     READ,
@@ -50,16 +51,18 @@ _Seen = tuple[str, dict[Path, int]]
 
 
 class Confinement:
-    """Confines the session processes of one fork server, for good.
+    """Confines the session processes of one fork server, or a fork server itself, for good.
 
     What the kernel does not offer is left out: docs/security.md lists what holds where.
 
     Args:
         config: The server's settings.
+        of_forkserver: Whether a fork server is confined, which makes control groups for its sessions.
     """
 
-    def __init__(self, config: ServerConfig) -> None:
+    def __init__(self, config: ServerConfig, of_forkserver: bool = False) -> None:
         self._config = config
+        self._of_forkserver = of_forkserver
         self._ruleset: int | None = None
         self._allowed: dict[Path, int] = {}
         self._seen: _Seen = ("", {})
@@ -77,6 +80,8 @@ class Confinement:
         allowed = Counter[Path]()
         for right, paths in closed.items():
             allowed.update(dict.fromkeys(beside(paths) if paths else [Path("/")], right))
+        if self._of_forkserver and (group := own_group()):
+            allowed[group] = READ | WRITE
         self._allowed, self._ruleset = allowed, make_ruleset(allowed)
 
     def apply(self) -> None:
@@ -93,9 +98,10 @@ class Confinement:
     def _allow_own_names(self) -> None:
         """Lets this process change its own files in /proc: the driver of NVIDIA names its threads there, or fails.
 
-        In rules of its own: those of the fork server would let each process change those of the ones before it.
+        In rules of its own: those of the fork server would let each process change those of the ones before it. A fork
+        server may do so for all its sessions.
         """
-        own = Path(f"/proc/{os.getpid()}")
+        own = Path("/proc" if self._of_forkserver else f"/proc/{os.getpid()}")
         self.close()
         self._ruleset = make_ruleset({**self._allowed, own: OVERWRITE})
         # The rule holds for the directory that the kernel has in memory, which an open descriptor keeps there.
