@@ -30,6 +30,11 @@ COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 CONTROL = re.compile(
     rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80[\x8e\x8f\xaa-\xae]"
 )
+#: A module that writes when it is imported: as environments may have left it on the disk.
+GREETING = r"""
+import os
+os.write(2, b"imported \x1b]0;owned\x07\n")
+"""
 #: What a command of ours draws: it hides the cursor for its progress bar, moves it, and clears lines.
 DRAWN = re.compile(rb"\x1b\[(\?25[lh]|1A|2K)")
 
@@ -73,7 +78,10 @@ def server() -> Iterator[tuple[Terminal, str]]:
     """A server in a terminal, and its address."""
     with tempfile.TemporaryDirectory(prefix="adversary-") as directory:
         env = {**os.environ, MARK: directory}
-        serving = Terminal("serve", ENV, *HOSTING, "--port", "0", env=env)
+        module = Path(directory, "greeting.py")
+        module.write_text(GREETING)
+        imported = (*HOSTING, "--import", str(module))
+        serving = Terminal("serve", ENV, *imported, "--port", "0", env=env)
         try:
             yield serving, address_of(serving)
         finally:
@@ -117,6 +125,7 @@ def test_an_environment_does_not_control_the_terminal_of_who_serves_it(
     serving, address = server
     options = ("--episodes", "1", "--max-steps", "1")
     assert b"mean return" in Terminal("run", address, ENV, *options).finish()
+    serving.read(rb"imported \u001b]0;owned\u0007")
     shown = serving.read(rb"printed \u001b]0;owned\u0007")
     assert controls(shown) == []
 

@@ -94,7 +94,8 @@ class ForkserverLink:
     async def _launch(self, seconds: float = START_SECONDS) -> Loaded:
         """Starts a process in place of the present one, if there is one."""
         # What environments left on the disk meanwhile must not read secrets.
-        process = ForkserverProcess(*self.interpreter.command(confined=self._started))
+        command = self.interpreter.command(confined=self._started)
+        process = ForkserverProcess(*command, self._name)
         try:
             loaded = await process.load(self._config, seconds)
             if text := _threads_text(loaded.threads, self._config.start):

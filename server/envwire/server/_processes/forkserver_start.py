@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import socket
 import subprocess
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 
 from envwire.server._ipc.child_program import wait_or_kill
 from envwire.server._ipc.orphans import spared
+from envwire.server._processes.output import OutputTail
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 
@@ -102,24 +104,30 @@ class ForkserverProcess:
     Args:
         command: The interpreter and its arguments.
         variables: Its environment variables.
+        name: Its name in the log, which gets its output: it runs code that controls terminals, if it can.
 
     Attributes:
         control: Our end of a packet socket to it.
         pid: Its process id.
     """
 
-    def __init__(self, command: list[str], variables: dict[str, str]) -> None:
+    def __init__(self, command: list[str], variables: dict[str, str], name: str) -> None:
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        reading, output = os.pipe2(os.O_CLOEXEC)
+        self._output = OutputTail(reading)
+        self._output.follow(lambda: (name, {}))
         # Not the event loop's subprocess functions: they fork, and run gRPC's fork handlers in a process that serves.
         self._process = subprocess.Popen(  # noqa: S603 - our own program
             [*command, str(theirs.fileno())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            stderr=output,
             pass_fds=[theirs.fileno()],
             start_new_session=True,
             env=variables,
         )
         theirs.close()
+        os.close(output)
         self.control.setblocking(False)
         self.pid = self._process.pid
         spared.add(self.pid)
@@ -137,6 +145,9 @@ class ForkserverProcess:
         except asyncio.CancelledError:
             self.kill()  # an import may never return
             raise
+        except ForkserverLostError as error:
+            output = self._output.text().strip()
+            raise ForkserverLostError(f"{error}: {output}" if output else str(error)) from None
         finally:
             overdue.cancel()
 
@@ -148,6 +159,7 @@ class ForkserverProcess:
         """Closes the socket and waits until the process has exited; kills it if that takes too long."""
         self.control.close()
         await asyncio.to_thread(wait_or_kill, self._process, _LEAVE_SECONDS)
+        self._output.drain()
         spared.discard(self.pid)
 
 
@@ -160,9 +172,7 @@ def _introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> Loaded
         answer = process.stdout.read()
     head, _, listing = answer.partition(b"\n")
     if not head:
-        raise ForkserverLostError(
-            "the process that loads the environments ended; its output says why"
-        )
+        raise ForkserverLostError("the process that loads the environments ended")
     header = json.loads(head)
     if "error" in header:
         raise ForkserverError(header["error"])
