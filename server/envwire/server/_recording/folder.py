@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 from envwire.server._recording.files import SUFFIX
 from envwire.server.config import ServerConfig
@@ -15,6 +16,8 @@ from envwire.server.config import ServerConfig
 _log = logging.getLogger("envwire.server")
 
 _PRIVATE = 0o700
+
+_Result = TypeVar("_Result")
 
 
 def check_folder(config: ServerConfig) -> None:
@@ -49,6 +52,19 @@ def _narrow(config: ServerConfig, folder: int) -> None:
             f"{config.record}: other users may enter it, and it holds other files than recordings. Give recordings a "
             f"folder of their own, or make it private: chmod 700 {config.record}"
         )
+
+
+def entered(folder: int, act: Callable[[], _Result]) -> _Result:
+    """Does something in the folder, also if an environment of the same user has changed its mode.
+
+    Raises:
+        OSError: It cannot be done.
+    """
+    try:
+        return act()
+    except PermissionError:
+        os.fchmod(folder, _PRIVATE)
+        return act()
 
 
 def open_folder(config: ServerConfig) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from envwire.server._recording.files import (
     new_name,
     path_of,
 )
-from envwire.server._recording.folder import check_folder
+from envwire.server._recording.folder import check_folder, entered
 from envwire.server._recording.reader import RecordedSession, RecordingError
 from envwire.server._recording.recording import Recording
 from envwire.server._recording.retention import prune
@@ -219,6 +220,20 @@ def test_many_pieces_are_one_entry(tmp_path: Path) -> None:
         file.append([b"x"] * 1001)
     file.close()
     assert path_of(tmp_path, "a").stat().st_size == 5000
+
+
+def test_recordings_go_on_in_a_folder_whose_mode_an_environment_changed(tmp_path: Path) -> None:
+    folder, nobody, own = os.open(tmp_path, os.O_RDONLY), 65534, os.geteuid()
+    os.fchmod(folder, 0)
+    if own == 0:  # root enters it all the same
+        os.fchown(folder, nobody, nobody)
+        os.seteuid(nobody)
+    try:
+        os.close(entered(folder, lambda: create_file(folder, "a")))
+    finally:
+        os.seteuid(own)
+        os.close(folder)
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o700
 
 
 def test_a_file_that_is_there_is_not_written_to(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from functools import partial
 
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._recording.files import create_file, file_name, new_name
-from envwire.server._recording.folder import open_folder
+from envwire.server._recording.folder import entered, open_folder
 from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.server")
@@ -42,7 +42,7 @@ class Recordings:
             return
         name, (folder,) = new_name(session.env_id), self._folder
         hidden = f".{file_name(name)}"
-        creating = asyncio.ensure_future(asyncio.to_thread(create_file, folder, hidden))
+        creating = asyncio.ensure_future(asyncio.to_thread(_create, folder, hidden))
         try:
             file = await asyncio.shield(creating)
         except OSError as error:  # such as a full disk
@@ -66,13 +66,17 @@ class Recordings:
             os.close(self._folder.pop())
 
 
+def _create(folder: int, name: str) -> int:
+    return entered(folder, partial(create_file, folder, name))
+
+
 def _finish(folder: int, hidden: str, name: str, begun: bool) -> None:
     """Shows the file of a recording that was begun; removes any other."""
     with contextlib.suppress(OSError):
         if begun:
-            os.rename(hidden, name, src_dir_fd=folder, dst_dir_fd=folder)
+            entered(folder, partial(os.rename, hidden, name, src_dir_fd=folder, dst_dir_fd=folder))
         else:
-            os.unlink(hidden, dir_fd=folder)
+            entered(folder, partial(os.unlink, hidden, dir_fd=folder))
 
 
 def _discard(folder: int, hidden: str, created: asyncio.Future[int]) -> None:
