@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import pty
 import re
 import subprocess
 import sys
 import tempfile
-import termios
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +23,13 @@ from tests.secured import write_tokens
 
 ENV = "adversary/Screenwriter-v0"
 ENVWIRE = (sys.executable, "-m", "envwire")
+#: Makes the terminal the one that controls the command; not `preexec_fn`, as these tests have threads.
+CONTROLLED = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+IN_CONTROL = (sys.executable, "-c", CONTROLLED)
 HOSTING = ("--import", "tests.adversary.environments")
 COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 CONTROL = re.compile(
@@ -46,14 +51,13 @@ class Terminal:
         self.screen, theirs = pty.openpty()
         self.name = os.ttyname(theirs)
         self.process = subprocess.Popen(
-            [*ENVWIRE, *arguments],
+            [*IN_CONTROL, *ENVWIRE, *arguments],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
             env=env,
             cwd=ROOT,
             start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - no threads
         )
         os.close(theirs)
         self.shown = b""
