@@ -15,7 +15,10 @@ from tests.conftest import ROOT
 
 SOURCES = ("server", "farm", "conformance", "dashboard", "testing", "integrations/openenv")
 #: Programs whose output is not a terminal: a pipe, which the server's log reads.
-PIPED = {"server/envwire/server/_worker/main.py"}
+PIPED = {
+    "server/envwire/server/_worker/confined_start.py",
+    "server/envwire/server/_worker/main.py",
+}
 #: The command line, whose `main` guards its streams before anything else.
 COMMANDS = {"server/envwire/__main__.py", "server/envwire/server/__main__.py"}
 #: The files that write control characters, and what they draw: pictures and tables.
