@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -109,6 +110,7 @@ def test_a_make_whose_answer_is_lost_is_repeated_at_the_server_that_may_have_mad
 
         def __init__(self) -> None:
             self.channel = self
+            self.in_use = threading.Lock()
 
         def unary_unary(self, path: str) -> Any:
             assert path.endswith("/Make")

@@ -40,7 +40,7 @@ def test_a_last_attempt_without_time_does_not_hide_that_the_others_were_refused(
 ) -> None:
     refusal = "failed to connect to all addresses; last error: connection refused"
 
-    def missing(_: Connection, probe: object, deadline: float) -> str:
+    def missing(_: Connection, deadline: float) -> str:
         left = deadline - time.monotonic()
         time.sleep(max(0.0, min(left, 0.01)))
         return refusal if left > 0.01 else "Deadline Exceeded"

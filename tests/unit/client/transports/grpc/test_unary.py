@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from unittest.mock import create_autospec
 
 import grpc
@@ -28,6 +29,7 @@ class Stuck:
 def test_a_wait_for_a_thread_that_is_stuck_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     connection = create_autospec(Connection, instance=True)
     connection.channel = create_autospec(grpc.Channel, instance=True)
+    connection.in_use = threading.Lock()
     connection.target, connection.metadata = "localhost:50051", ()
     connection.channel.unary_unary.return_value.future.return_value = Stuck()
     monkeypatch.setattr(grpc_transports, "Connection", lambda *_: connection)

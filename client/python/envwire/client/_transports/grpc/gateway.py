@@ -100,7 +100,7 @@ def make_with_ticket(
         return None
     reply = _make(there, message, timeout)
     if reply is None:
-        there.channel.close()
+        there.close()
         return None
     return there, reply
 
@@ -136,7 +136,8 @@ def _make(there: Connection, message: bytes, timeout: float) -> Reply | None:
     """Makes the environment; returns None if the gateway may know another server."""
     deadline = time.monotonic() + timeout
     try:
-        response = _repeated(lambda: _answered(there, message, deadline))
+        with there.in_use:
+            response = _repeated(lambda: _answered(there, message, deadline))
     except _SilentError:
         _log.info("%s accepts connections and does not answer", there.target)
         return None
@@ -148,7 +149,7 @@ def _make(there: Connection, message: bytes, timeout: float) -> Reply | None:
         if _is_cut(error):
             _log.info("%s made nothing: %s", there.target, failure)
             return None
-        there.channel.close()
+        there.close()
         raise failure from error
     address = pb.MakeResponse(address=there.target).SerializeToString()
     return extract_arrays(response + address, "make")

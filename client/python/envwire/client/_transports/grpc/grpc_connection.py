@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import threading
 import time
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -22,6 +24,7 @@ from envwire.client._errors.connections import (
 )
 from envwire.client._errors.faults import CLASSES_BY_CODE
 from envwire.client._transports.connect_wait import ConnectWait
+from envwire.client._transports.grpc import forking
 from envwire.client._transports.grpc.tls_faults import tls_fault
 from envwire.client._transports.proxies import proxy_variable
 from envwire.client.credentials import Credentials
@@ -57,7 +60,14 @@ _NOT_CONNECTED = ("failed to connect", "resolution", "status: 502", "status: 503
 #: Errors of calls that have ended, with their status: of blocking and of asyncio calls.
 _WITH_STATUS = (grpc.Call, grpc.aio.AioRpcError)
 
-_NOT_THERE = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
+#: Statuses of a probe that got no answer; a fork cancels one that takes long.
+_NOT_THERE = frozenset(
+    {
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        grpc.StatusCode.CANCELLED,
+    }
+)
 
 _OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
@@ -85,6 +95,10 @@ class Connection:
         credentials: Certificates and token.
         metadata: Metadata for every call.
         info: What the server said of itself; empty if it answered with an error.
+        in_use: Held during a call (see `Forkable`).
+        rest: Closes what its user keeps open between calls.
+        user: The thread that began the last call.
+        interrupt: Ends the call that is under way.
 
     Raises:
         ServerUnavailableError: No server answered in that time.
@@ -99,20 +113,35 @@ class Connection:
         self.metadata = credentials.metadata
         self.info = pb.GetServerInfoResponse()
         self._proxy = proxy_variable(target, credentials)
-        self.channel = open_channel(target, credentials)
+        self.in_use = threading.Lock()
+        self.rest: Callable[[], object] = int
+        self.user = 0
+        self.interrupt: Callable[[], object] = self.renew
+        with forking.turn:
+            self.channel = open_channel(target, credentials)
+            forking.register(self)
         try:
-            self._await_ready(wait, credentials)
+            with self.in_use:
+                self._await_ready(wait, credentials)
         except BaseException:
-            self.channel.close()
+            self.close()
             raise
+
+    def close(self) -> None:
+        """Closes the channel."""
+        with forking.turn:
+            self.channel.close()
+
+    def renew(self) -> None:
+        """Ends all calls, of which a blocking one has no other end, and opens a channel for the next ones."""
+        channel, self.channel = self.channel, open_channel(self.target, self.credentials)
+        channel.close()
 
     def _await_ready(self, wait: ConnectWait, credentials: Credentials) -> None:
         """Sends small requests until the server answers: watching the channel would take a thread that polls."""
         deadline = time.monotonic() + wait.seconds
-        unary: Any = self.channel.unary_unary
-        probe = unary(PATHS["get_server_info"])
         refuses = False
-        while (missing := self._missing(probe, deadline)) is not None:
+        while (missing := self._missing(deadline)) is not None:
             left = deadline - time.monotonic()
             # The last attempt may end before it is refused as well.
             refuses = is_refusal(missing) or (refuses and left <= 0)
@@ -124,11 +153,12 @@ class Connection:
                 raise fault
             time.sleep(min(_PROBE_PAUSE, left))
 
-    def _missing(self, probe: Any, deadline: float) -> str | None:
+    def _missing(self, deadline: float) -> str | None:
         """Returns gRPC's error text if the server does not answer; None if it does, even with an error."""
+        unary: Any = self.channel.unary_unary
         try:
             left = max(0.0, deadline - time.monotonic())
-            answer = probe(b"", timeout=left, metadata=self.metadata)
+            answer = unary(PATHS["get_server_info"])(b"", timeout=left, metadata=self.metadata)
         except grpc.RpcError as error:
             if not isinstance(error, _WITH_STATUS):
                 return str(error)
@@ -139,9 +169,7 @@ class Connection:
 
     def answers(self, timeout: float) -> bool:
         """Returns whether the server answers a small request in time, even with an error."""
-        unary: Any = self.channel.unary_unary
-        probe = unary(PATHS["get_server_info"])
-        return self._missing(probe, time.monotonic() + timeout) is None
+        return self._missing(time.monotonic() + timeout) is None
 
     def failure(self, error: grpc.RpcError, timeout: float) -> Exception:
         """Returns the exception for a failed call whose failure the server did not report itself."""
@@ -186,16 +214,16 @@ def followed(connection: Connection, made: pb.MakeResponse) -> Connection:
         return connection
     if not made.incarnation or there.info.incarnation != made.incarnation:
         _log.info("another server answers at the advertised address %s", made.address)
-        there.channel.close()
+        there.close()
         return connection
-    connection.channel.close()
+    connection.close()
     return there
 
 
 def probe(target: str, credentials: Credentials, timeout: float) -> bool:
     """Returns whether a server answers within `timeout` seconds, on a separate connection."""
     try:
-        Connection(target, ConnectWait(timeout, refused=True), credentials).channel.close()
+        Connection(target, ConnectWait(timeout, refused=True), credentials).close()
     except ServerUnavailableError:
         return False
     return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from functools import partial
@@ -13,6 +14,7 @@ import grpc
 from envwire.client._drivers.watchdog import Deadline
 from envwire.client._errors.connections import broken, timed_out
 from envwire.client._transports.connect_wait import ConnectWait
+from envwire.client._transports.grpc import forking
 from envwire.client._transports.grpc.gateway import make_with_ticket
 from envwire.client._transports.grpc.grpc_connection import (
     INTERACT,
@@ -24,6 +26,7 @@ from envwire.client._transports.grpc.grpc_connection import (
     trailer,
 )
 from envwire.client.credentials import Credentials
+from envwire.client.errors import ServerUnavailableError
 from envwire.codec.fastpath.attached_arrays import extract_arrays
 from envwire.codec.notices import TRAILER
 from envwire.v1 import environment_pb2 as pb
@@ -38,6 +41,8 @@ _NOTICES_SECONDS = 0.1
 #: How much longer than gRPC itself to wait for its answer. An interrupt that reaches gRPC while it lets go of a lock
 #: leaves its threads without it, and then no answer comes.
 _SLACK_SECONDS = 1.0
+#: Longest wait for gRPC to be done with a call that was cancelled, which takes about a millisecond.
+_END_SECONDS = 1.0
 
 
 class GrpcTransport:
@@ -56,18 +61,47 @@ class GrpcTransport:
     """
 
     def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
+        self._held: threading.Lock | None = None
+        self._cut = False
         self._use(Connection(target, wait, credentials))
 
     def _use(self, connection: Connection) -> None:
         """Uses this connection for all further calls."""
         self.connection = connection
+        connection.rest, connection.interrupt = self._rest, self._cut_call
+
+    def _begin(self) -> None:
+        """Keeps other threads from forking until `_finish`, for a call of two halves."""
+        if self._held is None:
+            forking.begin(self.connection)
+            self._held = self.connection.in_use
+
+    def _cut_call(self) -> None:
+        """Ends the call that is under way in another thread, for a fork; it raises `_after_cut`."""
+        self._cut = True
+        self.connection.renew()
+        self._use(self.connection)
+
+    def _after_cut(self) -> ServerUnavailableError:
+        """Returns the error of a call that a fork has cut, upon which the session repeats its request."""
+        self._cut = False
+        return broken(f"a fork of this program ended the call to {self.connection.target}")
+
+    def _rest(self) -> None:
+        """Closes what is open between calls, for a fork."""
+        self._cut = False
+
+    def _finish(self) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            held.release()
 
     def _make_with_ticket(self, message: bytes, timeout: float) -> Reply | None:
         """Makes the session at a server that a gateway names, and connects to it (see `make_with_ticket`)."""
         found = make_with_ticket(self.connection, message, timeout)
         if found is None:
             return None
-        self.connection.channel.close()
+        self.connection.close()
         self._use(found[0])
         return found[1]
 
@@ -92,13 +126,15 @@ class GrpcTransport:
 
     def close(self) -> None:
         """Closes the channel."""
-        self.connection.channel.close()
+        self._finish()
+        self.connection.close()
 
 
 class UnaryTransport(GrpcTransport):
     """One unary call per request; for its arguments see `GrpcTransport`."""
 
     def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
+        self._renewal: Any = None
         super().__init__(target, wait, credentials)
         self._awaited: tuple[str, Any, float] = "", None, 0.0
         self._look_at = 0.0
@@ -110,6 +146,13 @@ class UnaryTransport(GrpcTransport):
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
+        self._begin()
+        try:
+            return self._exchange(request, timeout, header)
+        finally:
+            self._finish()
+
+    def _exchange(self, request: bytes, timeout: float, header: bytes) -> Reply:
         kind, content = REQUESTS.unwrap(request)
         message = header + content
         if kind == "make" and (made := self._make_with_ticket(message, timeout)):
@@ -124,6 +167,7 @@ class UnaryTransport(GrpcTransport):
 
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Starts a call (see `Transport.send`)."""
+        self._begin()
         self._awaited = *self._begun(request, timeout, header), timeout
 
     def _begun(self, request: bytes, timeout: float, header: bytes) -> tuple[str, Any]:
@@ -135,7 +179,10 @@ class UnaryTransport(GrpcTransport):
     def receive(self) -> Reply:
         """Waits for the reply of the call (see `Transport.receive`)."""
         kind, sent, timeout = self._awaited
-        return self._reply(lambda: (sent.result(timeout + _SLACK_SECONDS), sent), kind, timeout)
+        try:
+            return self._reply(lambda: (sent.result(timeout + _SLACK_SECONDS), sent), kind, timeout)
+        finally:
+            self._finish()
 
     def _reply(
         self, call: Callable[[], tuple[bytes, Any | None]], kind: str, timeout: float
@@ -151,26 +198,65 @@ class UnaryTransport(GrpcTransport):
         except grpc.RpcError as error:
             if status := status_of(error):
                 return Reply(RESPONSES.wrap("error", status))
-            raise self.connection.failure(error, timeout) from error
+            raise (
+                self._after_cut() if self._cut else self.connection.failure(error, timeout)
+            ) from error
         except grpc.FutureTimeoutError as error:
             raise timed_out(self.connection.target, timeout) from error
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Renews a lease in the background (see `Transport.keep_alive`)."""
-        # Keeps a reference to the call: gRPC cancels calls that are garbage-collected.
-        self._renewal = self._begun(request, _RENEW_SECONDS, header)
+        with forking.turn:
+            # Keeps a reference to the call: gRPC cancels calls that are garbage-collected.
+            _, self._renewal = self._begun(request, _RENEW_SECONDS, header)
+            self._renewed = threading.Event()
+            self._renewal.add_done_callback(partial(_tell, self._renewed))
 
     def interrupt(self) -> None:
         """Closes the channel, which is the only way to end a blocking call (see `Probeable.interrupt`)."""
-        self.connection.channel.close()
+        self.connection.close()
+
+    def _rest(self) -> None:
+        super()._rest()
+        if self._renewal is not None:
+            self._renewal.cancel()
+            self._renewed.wait(_END_SECONDS)
+
+
+def _tell(event: threading.Event, _: object) -> None:
+    event.set()
+
+
+class _Stream:
+    """An open stream, and the queue of its requests.
+
+    Args:
+        connection: The connection that it uses.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.requests: SimpleQueue[bytes | None] = SimpleQueue()
+        stream_stream: Any = connection.channel.stream_stream
+        requests = iter(self.requests.get, None)
+        self.replies: Any = stream_stream(INTERACT)(requests, metadata=connection.metadata)
+        self._over = threading.Event()
+        self.replies.add_done_callback(partial(_tell, self._over))
+
+    def end(self) -> None:
+        """Ends it. A stream that is neither drained nor cancelled can hang the interpreter at exit."""
+        self.requests.put(None)
+        self.replies.cancel()
+
+    def await_end(self) -> None:
+        """Waits until gRPC's threads are done with it. If one of them still sends while a fork begins, both hang."""
+        self._over.wait(_END_SECONDS)
 
 
 class StreamTransport(GrpcTransport):
     """One bidirectional stream for all requests; for its arguments see `GrpcTransport`."""
 
     def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
-        self._requests: SimpleQueue[bytes | None] = SimpleQueue()
-        self._replies: Any = None
+        self._stream: _Stream | None = None
         self._deadline = Deadline()
         self._timeout = 0.0
         super().__init__(target, wait, credentials)
@@ -178,19 +264,20 @@ class StreamTransport(GrpcTransport):
     def _use(self, connection: Connection) -> None:
         super()._use(connection)
         self._end()
-        self._open: Callable[..., Any] = connection.channel.stream_stream(INTERACT)
 
-    def _start(self) -> None:
-        self._requests = SimpleQueue()
-        self._replies = self._open(
-            iter(self._requests.get, None), metadata=self.connection.metadata
-        )
-        self._deadline = Deadline(self._replies.cancel)
+    def _start(self) -> _Stream:
+        stream = self._stream = _Stream(self.connection)
+        self._deadline = Deadline(stream.replies.cancel)
+        return stream
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
         if request[0] != STEP_REQUEST and REQUESTS.kind(request) == "make":
-            made = self._make_with_ticket(REQUESTS.unwrap(request)[1], timeout)
+            self._begin()
+            try:
+                made = self._make_with_ticket(REQUESTS.unwrap(request)[1], timeout)
+            finally:
+                self._finish()
             if made:
                 return made
         self.send(request, timeout, header)
@@ -198,16 +285,18 @@ class StreamTransport(GrpcTransport):
 
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Writes to the stream (see `Transport.send`)."""
-        if self._replies is None:
-            self._start()
+        self._begin()
+        stream = self._stream or self._start()
         self._timeout = timeout
         self._deadline.start(timeout)
-        self._requests.put(with_header(request, header))
+        stream.requests.put(with_header(request, header))
 
     def receive(self) -> Reply:
         """Reads from the stream (see `Transport.receive`)."""
         try:
-            reply = extract_arrays(next(self._replies))
+            if self._stream is None:  # ended in the meantime, as by a fork
+                raise broken(f"the stream to {self.connection.target} was ended")
+            reply = extract_arrays(next(self._stream.replies))
             if RESPONSES.kind(reply.message) == "make":
                 self._deadline.stop()
                 self._follow(pb.InteractResponse.FromString(reply.message).make)
@@ -220,8 +309,11 @@ class StreamTransport(GrpcTransport):
             raise self._failure(error, self._timeout) from error
         finally:
             self._deadline.stop()
+            self._finish()
 
     def _failure(self, error: BaseException, timeout: float) -> BaseException:
+        if self._cut:
+            return self._after_cut()
         if self._deadline.missed:
             return timed_out(self.connection.target, timeout)
         if isinstance(error, grpc.RpcError):
@@ -230,24 +322,33 @@ class StreamTransport(GrpcTransport):
             return broken(f"{self.connection.target} ended the stream")
         return error
 
+    def _cut_call(self) -> None:
+        self._cut = True
+        self.interrupt()
+
+    def _rest(self) -> None:
+        super()._rest()
+        if (stream := self._stream) is not None:
+            self._end()
+            stream.await_end()
+
     def _end(self) -> None:
-        # A stream that is neither drained nor cancelled can hang the interpreter at exit.
-        if self._replies is not None:
-            self._requests.put(None)
-            self._replies.cancel()
-            self._replies = None
+        stream, self._stream = self._stream, None
+        if stream is not None:
+            stream.end()
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Does nothing: the open stream keeps the session."""
 
     def interrupt(self) -> None:
         """Cancels the stream (see `Probeable.interrupt`)."""
-        if (replies := self._replies) is not None:
-            replies.cancel()
+        if (stream := self._stream) is not None:
+            stream.replies.cancel()
 
     def close(self) -> None:
         """Closes the stream and the channel."""
-        self._end()
+        with forking.turn:
+            self._rest()
         super().close()
 
 
