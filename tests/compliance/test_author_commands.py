@@ -75,7 +75,7 @@ def test_info_is_the_same_here_and_there(where: str, target: str) -> None:
 def test_a_doctor_finds_a_healthy_server_well(target: str) -> None:
     done = envwire("doctor", target)
     assert done.returncode == 0
-    assert done.stdout.count(" ok ") == 7
+    assert done.stdout.count(" ok ") == 8
     assert "Unix socket" in done.stdout
     assert "--" not in done.stdout.replace("--env-id", "")
 

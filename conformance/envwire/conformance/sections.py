@@ -22,6 +22,7 @@ SECTIONS = {
     "FRAME": "Frames",
     "MEMORY": "Shared memory",
     "MAILBOX": "Mailbox",
+    "DEVICE": "Memory of a device",
     "END": "When it ends",
     "BOUND": "Its limits and its safety",
     "LIMIT": "Limits, health, reflection",

@@ -12,6 +12,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from envwire.wire.device_arrays import DeviceArrays
+
 ROOTS = {"envwire": "envwire.envs", "gymnasium": "gymnasium"}
 """The package that holds each family."""
 
@@ -30,6 +32,7 @@ class Family:
         WrapperSpec: Its specification of a wrapper.
         GraphInstance: Its sample of a Graph space.
         AutoresetMode: Its enumeration of autoreset modes; None before Gymnasium 1.1.
+        arrays: Builds arrays on a device, for one end of one session; None for arrays of NumPy.
     """
 
     name: str
@@ -41,6 +44,7 @@ class Family:
     WrapperSpec: type[Any]
     GraphInstance: type[Any]
     AutoresetMode: type[Any] | None
+    arrays: DeviceArrays | None = None
 
 
 @cache

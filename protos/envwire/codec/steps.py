@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -14,6 +16,7 @@ from envwire.codec.values.encoding import decode_mapping, decode_value, encode_m
 from envwire.codec.values.foreign import native
 from envwire.codec.values.tensors import FillAllowance
 from envwire.v1 import environment_pb2
+from envwire.wire.device_arrays import DeviceArrays
 from envwire.wire.frames import Area, Attachments
 
 StepResult: TypeAlias = tuple[Any, Any, Any, Any, dict[Any, Any]]
@@ -99,6 +102,62 @@ class StepCodec:
         return read_step(step, self._family, area)
 
 
+class DeviceStepCodec(StepCodec):
+    """The codec of an end that shares memory of a device: arrays of other libraries stay there.
+
+    Most answers of vector environments differ from the last one only in the elements, so that their bytes are equal.
+    These are neither written nor read again.
+
+    Args:
+        family: Classes to build values of.
+        arrays: The arrays of this end, which `family` has as well.
+        vector: Whether the steps return batches.
+    """
+
+    def __init__(self, family: Family, arrays: DeviceArrays, *, vector: bool = False) -> None:
+        super().__init__(family, vector=vector)
+        self._arrays = arrays
+        self._written = self._read = b""
+        self._put_again: Callable[[Sequence[Any]], bool] | None = None
+        self._take_again: Callable[[], list[Any]] | None = None
+
+    def encode_request(self, sequence: int, action: Any) -> bytes:
+        """Returns the request of a step (see `StepCodec.encode_request`)."""
+        request = environment_pb2.InteractRequest()
+        request.step.sequence = sequence
+        encode_value(action, request.step.action, "action", arrays=self._arrays)
+        return request.SerializeToString()
+
+    def decode_request(self, raw: bytes) -> PlainStep | None:
+        """Reads a step (see `StepCodec.decode_request`)."""
+        # What a library or a driver raises is reported by the caller, who decodes the request again.
+        with contextlib.suppress(Exception):
+            return super().decode_request(raw)
+        return None
+
+    def encode_response(self, result: StepResult, attachments: Attachments | None = None) -> bytes:
+        """Returns the answer to a step, and waits until it may be sent (see `StepCodec.encode_response`)."""
+        shares = attachments is not None and attachments.arrays is not None
+        plain = shares and self._vector and not result[4]
+        if not (plain and self._put_again is not None and self._put_again(result[:4])):
+            self._written = super().encode_response(result, attachments)
+            self._put_again = self._arrays.repeat_puts(result[:4]) if plain else None
+        if shares:
+            self._arrays.finish()
+        return self._written
+
+    def decode_response(self, raw: bytes, area: Area | None = None) -> StepResult | None:
+        """Reads an answer (see `StepCodec.decode_response`)."""
+        if self._take_again is not None and area is None and raw == self._read:
+            observation, reward, terminated, truncated = self._take_again()
+            return observation, reward, terminated, truncated, {}
+        result = super().decode_response(raw, area)
+        plain = result is not None and self._vector and not result[4]
+        self._take_again = self._arrays.repeat_takes(result[:4]) if plain and result else None
+        self._read = raw
+        return result
+
+
 def _set_fields(message: Message) -> list[str]:
     return [field.name for field, _ in message.ListFields()]
 
@@ -125,18 +184,29 @@ def write_step(
         CodecError: The observation, the reward, a flag, or a key of the info has no wire form.
     """
     observation, reward, terminated, truncated, info = result
+    arrays = None if attachments is None else attachments.arrays
     encode_value(observation, message.observation, "observation", attachments=attachments)
-    reward = located("reward", native, reward)
-    message.reward = plain_reward(reward, vector=vector)
-    if type(reward) is not float:
-        encode_value(reward, message.typed_reward, "reward")
+    plain = _plain(reward, "reward", arrays, vector)
+    message.reward = plain_reward(plain, vector=vector)
+    if type(plain) is not float:
+        encode_value(
+            plain if arrays is None else reward, message.typed_reward, "reward", arrays=arrays
+        )
     for name, flag in (("terminated", terminated), ("truncated", truncated)):
-        flag = located(name, native, flag)  # noqa: PLW2901 - its wire form
-        setattr(message, name, plain_flag(flag, vector=vector))
-        if type(flag) is not bool:
-            encode_value(flag, getattr(message, f"typed_{name}"), name)
+        plain = _plain(flag, name, arrays, vector)
+        setattr(message, name, plain_flag(plain, vector=vector))
+        if type(plain) is not bool:
+            typed = getattr(message, f"typed_{name}")
+            encode_value(plain if arrays is None else flag, typed, name, arrays=arrays)
     message.info.SetInParent()
-    encode_mapping(info, message.info, "info", opaque=True)
+    encode_mapping(info, message.info, "info", opaque=True, arrays=arrays)
+
+
+def _plain(value: Any, name: str, arrays: DeviceArrays | None, vector: bool) -> Any:
+    """Returns what a reward or a flag stands for; those of a vector's members stay on their device if they can."""
+    if arrays is not None and vector and getattr(value, "ndim", 0) > 0:
+        return value
+    return located(name, native, value)
 
 
 def read_step(

@@ -13,10 +13,41 @@ import builtins
 import envwire.v1.environment_pb2
 import envwire.v1.status_pb2
 import google.protobuf.descriptor
+import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
+import sys
 import typing
 
+if sys.version_info >= (3, 10):
+    import typing as typing_extensions
+else:
+    import typing_extensions
+
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
+
+class _DeviceKind:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _DeviceKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_DeviceKind.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    DEVICE_KIND_UNSPECIFIED: _DeviceKind.ValueType  # 0
+    """Not set: the server offers no memory."""
+    DEVICE_KIND_HOST: _DeviceKind.ValueType  # 1
+    """Ordinary memory of the machine."""
+    DEVICE_KIND_CUDA: _DeviceKind.ValueType  # 2
+    """A GPU with CUDA."""
+
+class DeviceKind(_DeviceKind, metaclass=_DeviceKindEnumTypeWrapper):
+    """The kinds of devices whose memory a client and a session can share."""
+
+DEVICE_KIND_UNSPECIFIED: DeviceKind.ValueType  # 0
+"""Not set: the server offers no memory."""
+DEVICE_KIND_HOST: DeviceKind.ValueType  # 1
+"""Ordinary memory of the machine."""
+DEVICE_KIND_CUDA: DeviceKind.ValueType  # 2
+"""A GPU with CUDA."""
+global___DeviceKind = DeviceKind
 
 @typing.final
 class HelloRequest(google.protobuf.message.Message):
@@ -28,6 +59,7 @@ class HelloRequest(google.protobuf.message.Message):
     SHARED_MEMORY_FIELD_NUMBER: builtins.int
     MAKE_FIELD_NUMBER: builtins.int
     MAILBOX_FIELD_NUMBER: builtins.int
+    DEVICE_FIELD_NUMBER: builtins.int
     shared_memory: builtins.bool
     """Whether the client can read large frames from memory that it shares with the server."""
     mailbox: builtins.bool
@@ -40,6 +72,10 @@ class HelloRequest(google.protobuf.message.Message):
     def make(self) -> global___MakeHello:
         """Requests a new session: the next frame holds a MakeRequest."""
 
+    @property
+    def device(self) -> global___DeviceIdentity:
+        """The device on which the client can share memory with the server; absent for none."""
+
     def __init__(
         self,
         *,
@@ -47,11 +83,59 @@ class HelloRequest(google.protobuf.message.Message):
         shared_memory: builtins.bool = ...,
         make: global___MakeHello | None = ...,
         mailbox: builtins.bool = ...,
+        device: global___DeviceIdentity | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["header", b"header", "make", b"make"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["header", b"header", "mailbox", b"mailbox", "make", b"make", "shared_memory", b"shared_memory"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["device", b"device", "header", b"header", "make", b"make"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["device", b"device", "header", b"header", "mailbox", b"mailbox", "make", b"make", "shared_memory", b"shared_memory"]) -> None: ...
 
 global___HelloRequest = HelloRequest
+
+@typing.final
+class DeviceIdentity(google.protobuf.message.Message):
+    """A device, under a name that is the same in all processes of a machine."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: builtins.int
+    UUID_FIELD_NUMBER: builtins.int
+    kind: global___DeviceKind.ValueType
+    """Its kind."""
+    uuid: builtins.bytes
+    """The UUID of a GPU, 16 bytes; empty for host memory."""
+    def __init__(
+        self,
+        *,
+        kind: global___DeviceKind.ValueType = ...,
+        uuid: builtins.bytes = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["kind", b"kind", "uuid", b"uuid"]) -> None: ...
+
+global___DeviceIdentity = DeviceIdentity
+
+@typing.final
+class DeviceMemory(google.protobuf.message.Message):
+    """Memory of a device that a session shares with its client.
+
+    It has two parts: the session writes the first, and the client the second.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    BYTES_FIELD_NUMBER: builtins.int
+    ANSWER_BYTES_FIELD_NUMBER: builtins.int
+    bytes: builtins.int
+    """Bytes of both parts together."""
+    answer_bytes: builtins.int
+    """Bytes of the first part."""
+    def __init__(
+        self,
+        *,
+        bytes: builtins.int = ...,
+        answer_bytes: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["answer_bytes", b"answer_bytes", "bytes", b"bytes"]) -> None: ...
+
+global___DeviceMemory = DeviceMemory
 
 @typing.final
 class MakeHello(google.protobuf.message.Message):
@@ -80,8 +164,12 @@ class Welcome(google.protobuf.message.Message):
     SHARED_MEMORY_FIELD_NUMBER: builtins.int
     MAX_MESSAGE_BYTES_FIELD_NUMBER: builtins.int
     MAILBOX_FIELD_NUMBER: builtins.int
+    DEVICE_MEMORY_FIELD_NUMBER: builtins.int
+    NO_DEVICE_MEMORY_FIELD_NUMBER: builtins.int
     max_message_bytes: builtins.int
     """Largest accepted request, in bytes; the server closes a connection that announces a larger one."""
+    no_device_memory: builtins.str
+    """Why there is no such memory, for people; empty if there is, or if the hello named no device."""
     @property
     def shared_memory(self) -> global___SharedMemory:
         """Memory for large frames, whose descriptor is sent with this frame on a Unix socket; absent for none."""
@@ -92,15 +180,25 @@ class Welcome(google.protobuf.message.Message):
         if there is one; absent for none.
         """
 
+    @property
+    def device_memory(self) -> global___DeviceMemory:
+        """Memory of the device that the hello named, whose descriptor is sent with this frame on a Unix socket, after the
+        others; absent for none.
+        """
+
     def __init__(
         self,
         *,
         shared_memory: global___SharedMemory | None = ...,
         max_message_bytes: builtins.int = ...,
         mailbox: global___Mailbox | None = ...,
+        device_memory: global___DeviceMemory | None = ...,
+        no_device_memory: builtins.str = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_mailbox", b"_mailbox", "_shared_memory", b"_shared_memory", "mailbox", b"mailbox", "shared_memory", b"shared_memory"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_mailbox", b"_mailbox", "_shared_memory", b"_shared_memory", "mailbox", b"mailbox", "max_message_bytes", b"max_message_bytes", "shared_memory", b"shared_memory"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_device_memory", b"_device_memory", "_mailbox", b"_mailbox", "_shared_memory", b"_shared_memory", "device_memory", b"device_memory", "mailbox", b"mailbox", "shared_memory", b"shared_memory"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_device_memory", b"_device_memory", "_mailbox", b"_mailbox", "_shared_memory", b"_shared_memory", "device_memory", b"device_memory", "mailbox", b"mailbox", "max_message_bytes", b"max_message_bytes", "no_device_memory", b"no_device_memory", "shared_memory", b"shared_memory"]) -> None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_device_memory", b"_device_memory"]) -> typing.Literal["device_memory"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_mailbox", b"_mailbox"]) -> typing.Literal["mailbox"] | None: ...
     @typing.overload

@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x65nvwire/v1/values.proto\x12\nenvwire.v1\"\xa6\x01\n\x06Tensor\x12\'\n\tdata_type\x18\x01 \x01(\x0e\x32\x14.envwire.v1.DataType\x12\r\n\x05shape\x18\x02 \x03(\x04\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\x12\x0c\n\x04\x66ill\x18\x04 \x01(\x08\x12\x12\n\nnumpy_type\x18\x05 \x01(\t\x12\x1e\n\x11\x61ttachment_offset\x18\x06 \x01(\x04H\x00\x88\x01\x01\x42\x14\n\x12_attachment_offset\"\x0b\n\tNullValue\".\n\tValueList\x12!\n\x06values\x18\x01 \x03(\x0b\x32\x11.envwire.v1.Value\"i\n\nValueEntry\x12\x0e\n\x04name\x18\x01 \x01(\tH\x00\x12\"\n\x05other\x18\x02 \x01(\x0b\x32\x11.envwire.v1.ValueH\x00\x12 \n\x05value\x18\x03 \x01(\x0b\x32\x11.envwire.v1.ValueB\x05\n\x03key\"3\n\x08ValueMap\x12\'\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x16.envwire.v1.ValueEntry\"?\n\x0bObjectArray\x12\r\n\x05shape\x18\x01 \x03(\x04\x12!\n\x06values\x18\x02 \x03(\x0b\x32\x11.envwire.v1.Value\"w\n\nGraphValue\x12 \n\x05nodes\x18\x01 \x01(\x0b\x32\x11.envwire.v1.Value\x12 \n\x05\x65\x64ges\x18\x02 \x01(\x0b\x32\x11.envwire.v1.Value\x12%\n\nedge_links\x18\x03 \x01(\x0b\x32\x11.envwire.v1.Value\"0\n\rComplexNumber\x12\x0c\n\x04real\x18\x01 \x01(\x01\x12\x11\n\timaginary\x18\x02 \x01(\x01\"1\n\nEnumMember\x12\x13\n\x0b\x65numeration\x18\x01 \x01(\t\x12\x0e\n\x06member\x18\x02 \x01(\t\")\n\x06Opaque\x12\x11\n\ttype_name\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\"\xa0\x05\n\x05Value\x12%\n\x04none\x18\x01 \x01(\x0b\x32\x15.envwire.v1.NullValueH\x00\x12\x14\n\nbool_value\x18\x02 \x01(\x08H\x00\x12\x13\n\tint_value\x18\x03 \x01(\x12H\x00\x12\x17\n\rbig_int_value\x18\x04 \x01(\x0cH\x00\x12\x15\n\x0b\x66loat_value\x18\x05 \x01(\x01H\x00\x12\x16\n\x0cstring_value\x18\x06 \x01(\tH\x00\x12\x15\n\x0b\x62ytes_value\x18\x07 \x01(\x0cH\x00\x12#\n\x05\x61rray\x18\x08 \x01(\x0b\x32\x12.envwire.v1.TensorH\x00\x12$\n\x06scalar\x18\t \x01(\x0b\x32\x12.envwire.v1.TensorH\x00\x12%\n\x04list\x18\n \x01(\x0b\x32\x15.envwire.v1.ValueListH\x00\x12&\n\x05tuple\x18\x0b \x01(\x0b\x32\x15.envwire.v1.ValueListH\x00\x12$\n\x04\x64ict\x18\x0c \x01(\x0b\x32\x14.envwire.v1.ValueMapH\x00\x12\x32\n\rcomplex_value\x18\r \x01(\x0b\x32\x19.envwire.v1.ComplexNumberH\x00\x12/\n\x0cobject_array\x18\x0e \x01(\x0b\x32\x17.envwire.v1.ObjectArrayH\x00\x12\'\n\x05graph\x18\x0f \x01(\x0b\x32\x16.envwire.v1.GraphValueH\x00\x12-\n\x0b\x65num_member\x18\x10 \x01(\x0b\x32\x16.envwire.v1.EnumMemberH\x00\x12\x15\n\x0btext_stream\x18\x11 \x01(\tH\x00\x12$\n\x03set\x18\x12 \x01(\x0b\x32\x15.envwire.v1.ValueListH\x00\x12$\n\x06opaque\x18\x13 \x01(\x0b\x32\x12.envwire.v1.OpaqueH\x00\x42\x06\n\x04kind*\xf0\x02\n\x08\x44\x61taType\x12\x19\n\x15\x44\x41TA_TYPE_UNSPECIFIED\x10\x00\x12\x12\n\x0e\x44\x41TA_TYPE_BOOL\x10\x01\x12\x12\n\x0e\x44\x41TA_TYPE_INT8\x10\x02\x12\x13\n\x0f\x44\x41TA_TYPE_INT16\x10\x03\x12\x13\n\x0f\x44\x41TA_TYPE_INT32\x10\x04\x12\x13\n\x0f\x44\x41TA_TYPE_INT64\x10\x05\x12\x13\n\x0f\x44\x41TA_TYPE_UINT8\x10\x06\x12\x14\n\x10\x44\x41TA_TYPE_UINT16\x10\x07\x12\x14\n\x10\x44\x41TA_TYPE_UINT32\x10\x08\x12\x14\n\x10\x44\x41TA_TYPE_UINT64\x10\t\x12\x15\n\x11\x44\x41TA_TYPE_FLOAT16\x10\n\x12\x15\n\x11\x44\x41TA_TYPE_FLOAT32\x10\x0b\x12\x15\n\x11\x44\x41TA_TYPE_FLOAT64\x10\x0c\x12\x17\n\x13\x44\x41TA_TYPE_COMPLEX64\x10\r\x12\x18\n\x14\x44\x41TA_TYPE_COMPLEX128\x10\x0e\x12\x13\n\x0f\x44\x41TA_TYPE_NUMPY\x10\x0f\x42U\n\x12\x65xample.envwire.v1P\x01Z$envwire.example/envwire/v1;envwirev1\xa2\x02\x03\x45WV\xaa\x02\nEnvwire.V1\xba\x02\x03\x45WVb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x65nvwire/v1/values.proto\x12\nenvwire.v1\"\xce\x01\n\x06Tensor\x12\'\n\tdata_type\x18\x01 \x01(\x0e\x32\x14.envwire.v1.DataType\x12\r\n\x05shape\x18\x02 \x03(\x04\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\x12\x0c\n\x04\x66ill\x18\x04 \x01(\x08\x12\x12\n\nnumpy_type\x18\x05 \x01(\t\x12\x1e\n\x11\x61ttachment_offset\x18\x06 \x01(\x04H\x00\x88\x01\x01\x12&\n\x06\x64\x65vice\x18\x07 \x01(\x0b\x32\x16.envwire.v1.DeviceSpanB\x14\n\x12_attachment_offset\"-\n\nDeviceSpan\x12\x0e\n\x06offset\x18\x01 \x01(\x04\x12\x0f\n\x07library\x18\x02 \x01(\t\"\x0b\n\tNullValue\".\n\tValueList\x12!\n\x06values\x18\x01 \x03(\x0b\x32\x11.envwire.v1.Value\"i\n\nValueEntry\x12\x0e\n\x04name\x18\x01 \x01(\tH\x00\x12\"\n\x05other\x18\x02 \x01(\x0b\x32\x11.envwire.v1.ValueH\x00\x12 \n\x05value\x18\x03 \x01(\x0b\x32\x11.envwire.v1.ValueB\x05\n\x03key\"3\n\x08ValueMap\x12\'\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x16.envwire.v1.ValueEntry\"?\n\x0bObjectArray\x12\r\n\x05shape\x18\x01 \x03(\x04\x12!\n\x06values\x18\x02 \x03(\x0b\x32\x11.envwire.v1.Value\"w\n\nGraphValue\x12 \n\x05nodes\x18\x01 \x01(\x0b\x32\x11.envwire.v1.Value\x12 \n\x05\x65\x64ges\x18\x02 \x01(\x0b\x32\x11.envwire.v1.Value\x12%\n\nedge_links\x18\x03 \x01(\x0b\x32\x11.envwire.v1.Value\"0\n\rComplexNumber\x12\x0c\n\x04real\x18\x01 \x01(\x01\x12\x11\n\timaginary\x18\x02 \x01(\x01\"1\n\nEnumMember\x12\x13\n\x0b\x65numeration\x18\x01 \x01(\t\x12\x0e\n\x06member\x18\x02 \x01(\t\")\n\x06Opaque\x12\x11\n\ttype_name\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\"\xa0\x05\n\x05Value\x12%\n\x04none\x18\x01 \x01(\x0b\x32\x15.envwire.v1.NullValueH\x00\x12\x14\n\nbool_value\x18\x02 \x01(\x08H\x00\x12\x13\n\tint_value\x18\x03 \x01(\x12H\x00\x12\x17\n\rbig_int_value\x18\x04 \x01(\x0cH\x00\x12\x15\n\x0b\x66loat_value\x18\x05 \x01(\x01H\x00\x12\x16\n\x0cstring_value\x18\x06 \x01(\tH\x00\x12\x15\n\x0b\x62ytes_value\x18\x07 \x01(\x0cH\x00\x12#\n\x05\x61rray\x18\x08 \x01(\x0b\x32\x12.envwire.v1.TensorH\x00\x12$\n\x06scalar\x18\t \x01(\x0b\x32\x12.envwire.v1.TensorH\x00\x12%\n\x04list\x18\n \x01(\x0b\x32\x15.envwire.v1.ValueListH\x00\x12&\n\x05tuple\x18\x0b \x01(\x0b\x32\x15.envwire.v1.ValueListH\x00\x12$\n\x04\x64ict\x18\x0c \x01(\x0b\x32\x14.envwire.v1.ValueMapH\x00\x12\x32\n\rcomplex_value\x18\r \x01(\x0b\x32\x19.envwire.v1.ComplexNumberH\x00\x12/\n\x0cobject_array\x18\x0e \x01(\x0b\x32\x17.envwire.v1.ObjectArrayH\x00\x12\'\n\x05graph\x18\x0f \x01(\x0b\x32\x16.envwire.v1.GraphValueH\x00\x12-\n\x0b\x65num_member\x18\x10 \x01(\x0b\x32\x16.envwire.v1.EnumMemberH\x00\x12\x15\n\x0btext_stream\x18\x11 \x01(\tH\x00\x12$\n\x03set\x18\x12 \x01(\x0b\x32\x15.envwire.v1.ValueListH\x00\x12$\n\x06opaque\x18\x13 \x01(\x0b\x32\x12.envwire.v1.OpaqueH\x00\x42\x06\n\x04kind*\xf0\x02\n\x08\x44\x61taType\x12\x19\n\x15\x44\x41TA_TYPE_UNSPECIFIED\x10\x00\x12\x12\n\x0e\x44\x41TA_TYPE_BOOL\x10\x01\x12\x12\n\x0e\x44\x41TA_TYPE_INT8\x10\x02\x12\x13\n\x0f\x44\x41TA_TYPE_INT16\x10\x03\x12\x13\n\x0f\x44\x41TA_TYPE_INT32\x10\x04\x12\x13\n\x0f\x44\x41TA_TYPE_INT64\x10\x05\x12\x13\n\x0f\x44\x41TA_TYPE_UINT8\x10\x06\x12\x14\n\x10\x44\x41TA_TYPE_UINT16\x10\x07\x12\x14\n\x10\x44\x41TA_TYPE_UINT32\x10\x08\x12\x14\n\x10\x44\x41TA_TYPE_UINT64\x10\t\x12\x15\n\x11\x44\x41TA_TYPE_FLOAT16\x10\n\x12\x15\n\x11\x44\x41TA_TYPE_FLOAT32\x10\x0b\x12\x15\n\x11\x44\x41TA_TYPE_FLOAT64\x10\x0c\x12\x17\n\x13\x44\x41TA_TYPE_COMPLEX64\x10\r\x12\x18\n\x14\x44\x41TA_TYPE_COMPLEX128\x10\x0e\x12\x13\n\x0f\x44\x41TA_TYPE_NUMPY\x10\x0f\x42U\n\x12\x65xample.envwire.v1P\x01Z$envwire.example/envwire/v1;envwirev1\xa2\x02\x03\x45WV\xaa\x02\nEnvwire.V1\xba\x02\x03\x45WVb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -32,28 +32,30 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'envwire.v1.values_pb2', _gl
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\022example.envwire.v1P\001Z$envwire.example/envwire/v1;envwirev1\242\002\003EWV\252\002\nEnvwire.V1\272\002\003EWV'
-  _globals['_DATATYPE']._serialized_start=1435
-  _globals['_DATATYPE']._serialized_end=1803
+  _globals['_DATATYPE']._serialized_start=1522
+  _globals['_DATATYPE']._serialized_end=1890
   _globals['_TENSOR']._serialized_start=40
-  _globals['_TENSOR']._serialized_end=206
-  _globals['_NULLVALUE']._serialized_start=208
-  _globals['_NULLVALUE']._serialized_end=219
-  _globals['_VALUELIST']._serialized_start=221
-  _globals['_VALUELIST']._serialized_end=267
-  _globals['_VALUEENTRY']._serialized_start=269
-  _globals['_VALUEENTRY']._serialized_end=374
-  _globals['_VALUEMAP']._serialized_start=376
-  _globals['_VALUEMAP']._serialized_end=427
-  _globals['_OBJECTARRAY']._serialized_start=429
-  _globals['_OBJECTARRAY']._serialized_end=492
-  _globals['_GRAPHVALUE']._serialized_start=494
-  _globals['_GRAPHVALUE']._serialized_end=613
-  _globals['_COMPLEXNUMBER']._serialized_start=615
-  _globals['_COMPLEXNUMBER']._serialized_end=663
-  _globals['_ENUMMEMBER']._serialized_start=665
-  _globals['_ENUMMEMBER']._serialized_end=714
-  _globals['_OPAQUE']._serialized_start=716
-  _globals['_OPAQUE']._serialized_end=757
-  _globals['_VALUE']._serialized_start=760
-  _globals['_VALUE']._serialized_end=1432
+  _globals['_TENSOR']._serialized_end=246
+  _globals['_DEVICESPAN']._serialized_start=248
+  _globals['_DEVICESPAN']._serialized_end=293
+  _globals['_NULLVALUE']._serialized_start=295
+  _globals['_NULLVALUE']._serialized_end=306
+  _globals['_VALUELIST']._serialized_start=308
+  _globals['_VALUELIST']._serialized_end=354
+  _globals['_VALUEENTRY']._serialized_start=356
+  _globals['_VALUEENTRY']._serialized_end=461
+  _globals['_VALUEMAP']._serialized_start=463
+  _globals['_VALUEMAP']._serialized_end=514
+  _globals['_OBJECTARRAY']._serialized_start=516
+  _globals['_OBJECTARRAY']._serialized_end=579
+  _globals['_GRAPHVALUE']._serialized_start=581
+  _globals['_GRAPHVALUE']._serialized_end=700
+  _globals['_COMPLEXNUMBER']._serialized_start=702
+  _globals['_COMPLEXNUMBER']._serialized_end=750
+  _globals['_ENUMMEMBER']._serialized_start=752
+  _globals['_ENUMMEMBER']._serialized_end=801
+  _globals['_OPAQUE']._serialized_start=803
+  _globals['_OPAQUE']._serialized_end=844
+  _globals['_VALUE']._serialized_start=847
+  _globals['_VALUE']._serialized_end=1519
 # @@protoc_insertion_point(module_scope)

@@ -111,6 +111,7 @@ class Tensor(google.protobuf.message.Message):
     FILL_FIELD_NUMBER: builtins.int
     NUMPY_TYPE_FIELD_NUMBER: builtins.int
     ATTACHMENT_OFFSET_FIELD_NUMBER: builtins.int
+    DEVICE_FIELD_NUMBER: builtins.int
     data_type: global___DataType.ValueType
     """Element type; required."""
     data: builtins.bytes
@@ -127,6 +128,12 @@ class Tensor(google.protobuf.message.Message):
     def shape(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Length of each axis, outermost first; empty for a 0-d array; an axis may be 0."""
 
+    @property
+    def device(self) -> global___DeviceSpan:
+        """Where the elements are in the memory of a device that client and server share, instead of in `data`. Only on a
+        direct channel whose welcome offered such memory.
+        """
+
     def __init__(
         self,
         *,
@@ -136,12 +143,35 @@ class Tensor(google.protobuf.message.Message):
         fill: builtins.bool = ...,
         numpy_type: builtins.str = ...,
         attachment_offset: builtins.int | None = ...,
+        device: global___DeviceSpan | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_attachment_offset", b"_attachment_offset", "attachment_offset", b"attachment_offset"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_attachment_offset", b"_attachment_offset", "attachment_offset", b"attachment_offset", "data", b"data", "data_type", b"data_type", "fill", b"fill", "numpy_type", b"numpy_type", "shape", b"shape"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_attachment_offset", b"_attachment_offset", "attachment_offset", b"attachment_offset", "device", b"device"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_attachment_offset", b"_attachment_offset", "attachment_offset", b"attachment_offset", "data", b"data", "data_type", b"data_type", "device", b"device", "fill", b"fill", "numpy_type", b"numpy_type", "shape", b"shape"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_attachment_offset", b"_attachment_offset"]) -> typing.Literal["attachment_offset"] | None: ...
 
 global___Tensor = Tensor
+
+@typing.final
+class DeviceSpan(google.protobuf.message.Message):
+    """The place of a tensor's elements in the memory of a device that client and server share."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OFFSET_FIELD_NUMBER: builtins.int
+    LIBRARY_FIELD_NUMBER: builtins.int
+    offset: builtins.int
+    """Offset of the first element in the sender's part of the memory, in bytes; a multiple of 256."""
+    library: builtins.str
+    """The library of the array, as it is imported: "torch", "jax", "cupy". Empty in requests, and if it is unknown."""
+    def __init__(
+        self,
+        *,
+        offset: builtins.int = ...,
+        library: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["library", b"library", "offset", b"offset"]) -> None: ...
+
+global___DeviceSpan = DeviceSpan
 
 @typing.final
 class NullValue(google.protobuf.message.Message):

@@ -14,6 +14,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from envwire.wire.device_arrays import DeviceArrays
+
 PREAMBLE: Final = b"envwire\x01"
 """The first bytes that a client sends; a server rejects a connection of another protocol by them at once."""
 
@@ -43,9 +45,12 @@ class Attachments:
         buffers: Their bytes in order, with padding in between. Nothing is copied, so the arrays must not change until
             the frame is sent.
         length: Total length, in bytes.
+        arrays: Takes the arrays of other libraries that stay on a device; None if there is no memory for them.
     """
 
     __slots__ = ("buffers", "length")
+
+    arrays: DeviceArrays | None = None
 
     def __init__(self) -> None:
         self.buffers: list[memoryview | bytes] = []
@@ -65,6 +70,21 @@ class Attachments:
         """Cuts the attachments back to an earlier number of buffers and an earlier length."""
         del self.buffers[buffers:]
         self.length = length
+
+
+class DeviceAttachments(Attachments):
+    """Attachments beside which arrays of other libraries stay on a device.
+
+    Args:
+        arrays: Takes those.
+    """
+
+    __slots__ = ("arrays",)
+
+    def __init__(self, arrays: DeviceArrays) -> None:
+        super().__init__()
+        self.arrays: DeviceArrays | None = arrays
+        arrays.begin()
 
 
 def _bytes_of(array: npt.NDArray[Any]) -> memoryview:

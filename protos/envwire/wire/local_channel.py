@@ -125,8 +125,12 @@ class Mailbox:
 
 _T = TypeVar("_T")
 
-#: Longest spin, in seconds. Most steps of cheap environments, even with images, are served in less.
-_MOMENT = 200e-6
+MOMENT: Final = 200e-6
+"""Longest spin, in seconds. Most steps of cheap environments, even with images, are served in less."""
+
+DEVICE_MOMENT: Final = 3e-3
+"""The same where arrays stay on a GPU, whose steps take a millisecond or two: mostly the time of processors that begin
+the GPU's work, which one that has just slept does more slowly."""
 
 #: Yields the processor, so that spinning waiters do not keep the threads from running that they wait for.
 _give_way: Callable[[], object] = getattr(os, "sched_yield", bool)
@@ -149,9 +153,10 @@ class AdaptiveSpin:
     Attributes:
         short: Whether the last wait was short, so that the next one begins by polling.
         begun: When the current wait began, by the clock.
+        moment: Longest spin, in seconds.
     """
 
-    __slots__ = ("_alone", "_clock", "begun", "short")
+    __slots__ = ("_alone", "_clock", "begun", "moment", "short")
 
     def __init__(
         self, clock: Callable[[], float] = time.perf_counter, alone: bool | None = None
@@ -160,6 +165,7 @@ class AdaptiveSpin:
         self._alone = _processors() == 1 if alone is None else alone
         self.begun = 0.0
         self.short = False
+        self.moment = MOMENT
 
     def poll(self, poll: Callable[[int], _T]) -> _T | None:
         """Begins a wait: polls for a moment if the last one was short, and returns what is ready, None for nothing.
@@ -182,8 +188,8 @@ class AdaptiveSpin:
     def goes_on(self) -> bool:
         """Yields the processor; returns whether to poll once more."""
         _give_way()
-        return self._clock() - self.begun < _MOMENT
+        return self._clock() - self.begun < self.moment
 
     def woke(self) -> None:
         """Ends a wait for which `poll` returned nothing. Others need no call: they were short, as the one before."""
-        self.short = not self._alone and self._clock() - self.begun < _MOMENT
+        self.short = not self._alone and self._clock() - self.begun < self.moment

@@ -7,8 +7,11 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from envwire.client.credentials import Credentials
+from envwire.device.devices import check_device_name
+from envwire.device.libraries import LIBRARIES
 
 if TYPE_CHECKING:
+    from envwire.client._session.client_device import ClientDevice
     from envwire.client._transports.transport import Transport
 
 #: The recovery strategies, by name.
@@ -32,6 +35,9 @@ class ConnectionOptions:
         lease: Seconds that the environment outlives this program; None for the server's default.
         on_lost: One of `ON_LOST`.
         replay_limit: Most requests that "replay" records.
+        device: The device on which arrays stay; None for arrays of NumPy.
+        arrays: The library of the arrays there; None for the environment's own.
+        copy: Whether arrays are copied out of memory that is shared with the session.
 
     Raises:
         TypeError: `credentials` are not `Credentials`, or `replay_limit` is not a number.
@@ -45,6 +51,9 @@ class ConnectionOptions:
     lease: float | None = None
     on_lost: str = "raise"
     replay_limit: int = 100_000
+    device: str | None = None
+    arrays: str | None = None
+    copy: bool = True
 
     def __post_init__(self) -> None:
         """Checks the options that a wrong type would break later."""
@@ -65,6 +74,27 @@ class ConnectionOptions:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, Real) and float(value) >= 0):
                 raise ValueError(f"{name}={value!r} is not a number of seconds, 0 or more")
+
+        if self.arrays is not None and self.arrays not in LIBRARIES:
+            raise ValueError(
+                f"unknown arrays={self.arrays!r}; choose one of {', '.join(LIBRARIES)}"
+            )
+        if self.device is None and (self.arrays is not None or not self.copy):
+            raise ValueError("arrays= and copy= need device=, such as device='cuda:0'")
+        if self.device is not None:
+            check_device_name(self.device)
+
+    def new_device(self, *, recorded: bool) -> ClientDevice | None:
+        """Returns what a new session shares on its device; None without one.
+
+        Args:
+            recorded: Whether its requests are recorded.
+        """
+        if self.device is None:
+            return None
+        from envwire.client._session.client_device import ClientDevice
+
+        return ClientDevice(self.device, self.arrays, self.copy, recorded=recorded)
 
     @property
     def keywords(self) -> dict[str, Any]:

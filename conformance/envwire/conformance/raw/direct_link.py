@@ -28,8 +28,9 @@ HEADER = struct.Struct("<IIQ")
 UNIX = "unix-abstract:"
 #: An empty frame: on a channel with a mailbox, it tells the reader to look into the box.
 WAKE = bytes(HEADER.size)
-#: Most descriptors that come with a welcome: those of the shared memory and of the mailbox.
-_MOST_DESCRIPTORS = 2
+#: Most descriptors that come with a welcome: those of the shared memory, of the mailbox, and of a
+#: device's memory.
+_MOST_DESCRIPTORS = 3
 
 
 def frame(message: Message | bytes) -> bytes:
@@ -49,6 +50,7 @@ class DirectLink:
         trace: Records what is sent and received.
 
     Attributes:
+        device_memory: The memory of a device, if the welcome offered some; that of the host only.
         mailbox: The mailbox, if the welcome offered one.
         memory: The shared memory, if the welcome offered some.
         resizable: Whether that memory can grow or shrink.
@@ -67,14 +69,22 @@ class DirectLink:
         self._socket.settimeout(seconds)
         self.mailbox: Mailbox | None = None
         self.memory: mmap.mmap | None = None
+        self.device_memory: mmap.mmap | None = None
         self.resizable = False
         self.welcome = direct_pb2.Welcome()
 
     def hello(
-        self, header: pb.SessionHeader, *, shared_memory: bool = False, mailbox: bool = False
+        self,
+        header: pb.SessionHeader,
+        *,
+        shared_memory: bool = False,
+        mailbox: bool = False,
+        device: direct_pb2.DeviceIdentity | None = None,
     ) -> direct_pb2.HelloResponse:
         """Opens the channel to a session, and returns the answer: a welcome, or an error."""
-        asked = direct_pb2.HelloRequest(header=header, shared_memory=shared_memory, mailbox=mailbox)
+        asked = direct_pb2.HelloRequest(
+            header=header, shared_memory=shared_memory, mailbox=mailbox, device=device
+        )
         self.trace.sent(self.name, asked)
         self.send_bytes(PREAMBLE + frame(asked))
         return self.receive_hello()
@@ -92,6 +102,11 @@ class DirectLink:
             if answer.welcome.HasField("mailbox") and descriptors:
                 with contextlib.suppress(OSError, ValueError):
                     self.mailbox = Mailbox(descriptors.pop(0), answer.welcome.mailbox.box_bytes)
+            if answer.welcome.HasField("device_memory") and descriptors:
+                self.resizable = resizable(descriptors[0])
+                with contextlib.suppress(OSError, ValueError):
+                    size = answer.welcome.device_memory.bytes
+                    self.device_memory = mmap.mmap(descriptors[0], size)
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import grpc
 
@@ -26,7 +27,7 @@ def _has_attributes(context: CheckContext) -> bool:
     return answer.kind == "get_attribute"
 
 
-def _welcome(context: CheckContext, **asked: bool) -> direct_pb2.Welcome:
+def _welcome(context: CheckContext, **asked: Any) -> direct_pb2.Welcome:
     """Returns the welcome of a Unix socket to a hello that asks for memory; an empty one if there is no such socket."""
     made = context.make("Big").made
     unix = [address for address in made.direct.addresses if address.startswith(UNIX)]
@@ -42,6 +43,11 @@ def _has_memory(context: CheckContext) -> bool:
 
 def _has_mailbox(context: CheckContext) -> bool:
     return _welcome(context, mailbox=True).HasField("mailbox")
+
+
+def _has_device_memory(context: CheckContext) -> bool:
+    device = direct_pb2.DeviceIdentity(kind=direct_pb2.DEVICE_KIND_HOST)
+    return _welcome(context, device=device).HasField("device_memory")
 
 
 def _has_health(context: CheckContext) -> bool:
@@ -62,6 +68,7 @@ PROFILES: Mapping[str, Callable[[CheckContext], bool]] = {
     "direct-make": _capability("make"),
     "shared-memory": _has_memory,
     "mailbox": _has_mailbox,
+    "device": _has_device_memory,
     "states": _capability("save_state"),
     "replay": _capability("replay"),
     "vector": _capability("vector"),

@@ -56,11 +56,13 @@ def pieces(packet: Packet) -> list[bytes | memoryview]:
 
     The arrays are not copied, so they must not change until the pieces are sent.
     """
-    attachments = packet.attachments
+    message, attachments = packet.message, packet.attachments
+    if attachments is not None and attachments.arrays is not None:
+        message = attachments.arrays.answer_in_host_memory(message, own=True)
     if attachments is None or not attachments.length:
-        return [packet.message]
+        return [message]
     arrays = _by_offset(attachments)
-    parts = _parts(_RESPONSE, packet.message, len(arrays))
+    parts = _parts(_RESPONSE, message, len(arrays))
     return [arrays[part.offset] if isinstance(part, Gap) else part for part in parts]
 
 

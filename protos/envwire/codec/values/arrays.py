@@ -31,6 +31,20 @@ def encode_array(value: Any, message: values_pb2.Value, encoding: Encoding) -> N
         encode_tensor(value, message.array, encoding.attachments)
 
 
+def decode_array(tensor: values_pb2.Tensor, decoding: Decoding) -> Any:
+    """Reads an array; if the receiver shares a device's memory with the sender, one of the library that it asked for.
+
+    Raises:
+        CodecError: Type, shape and data do not match.
+    """
+    arrays = None if decoding.family is None else decoding.family.arrays
+    if arrays is None:
+        return decode_tensor(tensor, decoding.allowance, decoding.area)
+    if tensor.HasField("device"):
+        return arrays.take(tensor)
+    return arrays.placed(decode_tensor(tensor, decoding.allowance, decoding.area))
+
+
 def decode_object_array(message: values_pb2.ObjectArray, decoding: Decoding) -> Array:
     """Reads an array of objects.
 
@@ -83,7 +97,7 @@ ENCODERS: Final[dict[type | str, Encoder]] = {
 }
 
 DECODERS: Final[dict[str, Decoder]] = {
-    "array": lambda tensor, decoding: decode_tensor(tensor, decoding.allowance, decoding.area),
+    "array": decode_array,
     "object_array": decode_object_array,
     "scalar": decode_scalar,
 }

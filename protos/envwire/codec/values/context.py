@@ -18,6 +18,7 @@ from envwire.codec.values.foreign import adopted, is_foreign
 from envwire.codec.values.opaque import encode_opaque, type_name
 from envwire.codec.values.tensors import FillAllowance
 from envwire.v1 import values_pb2
+from envwire.wire.device_arrays import DeviceArrays
 from envwire.wire.frames import Area, Attachments
 
 # Most nested messages in a value. protobuf's parsers stop at 100; the rest is for enclosing messages.
@@ -37,11 +38,13 @@ class Encoding:
         encoders: The encoder for each type; for a class of the families, by its name.
         opaque: Whether values without an encoder are sent as `Opaque`.
         attachments: Receives large arrays; None leaves them in the message.
+        arrays: Receives arrays of other libraries that stay on a device; None leaves them in the message.
     """
 
     encoders: Mapping[type | str, Encoder]
     opaque: bool
     attachments: Attachments | None = None
+    arrays: DeviceArrays | None = None
     _inside: set[int] = field(default_factory=set[int], init=False)
     _room: int = field(default=_ROOM, init=False)
 
@@ -139,6 +142,8 @@ def _deeper(room: int, messages: int) -> int:
 def _encode_adopted(value: object, message: values_pb2.Value, encoding: Encoding) -> None:
     """Writes a value whose type has no encoder, as a value of the nearest base class, or of the type it stands for."""
     if (encoder := _nearest(type(value), encoding.encoders)) is None:
+        if encoding.arrays is not None and encoding.arrays.put(value, message.array):
+            return
         value = adopted(value)
         encoder = encoding.encoders[type(value)]
     try:

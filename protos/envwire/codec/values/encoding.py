@@ -18,6 +18,7 @@ from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding, d
 from envwire.codec.values.opaque import Opaque, type_name
 from envwire.codec.values.tensors import FillAllowance, decode_tensor, encode_tensor, is_portable
 from envwire.v1 import values_pb2
+from envwire.wire.device_arrays import DeviceArrays
 from envwire.wire.frames import Area, Attachments
 
 
@@ -62,6 +63,7 @@ def encode_value(
     *,
     opaque: bool = False,
     attachments: Attachments | None = None,
+    arrays: DeviceArrays | None = None,
 ) -> None:
     """Writes a value into an empty message.
 
@@ -71,6 +73,7 @@ def encode_value(
         path: Name of the value in error messages.
         opaque: Whether to write objects without a wire form as `Opaque` instead of refusing them.
         attachments: Receives large arrays; None leaves them in the message.
+        arrays: Receives arrays of other libraries that stay on a device; by default those of the attachments.
 
     Raises:
         CodecError: A part has no wire form, and `opaque` is false.
@@ -79,10 +82,18 @@ def encode_value(
         if type(value) is np.ndarray and is_portable(value.dtype):  # most observations
             encode_tensor(value, message.array, attachments)
         else:
-            encode(value, message, Encoding(_ENCODERS, opaque, attachments))
+            encode(value, message, _encoding(opaque, attachments, arrays))
     except CodecError as error:
         error.under(path)
         raise
+
+
+def _encoding(
+    opaque: bool, attachments: Attachments | None, arrays: DeviceArrays | None
+) -> Encoding:
+    if arrays is None and attachments is not None:
+        arrays = attachments.arrays
+    return Encoding(_ENCODERS, opaque, attachments, arrays)
 
 
 def decode_value(
@@ -109,7 +120,7 @@ def decode_value(
     """
     try:
         kind = message.WhichOneof("kind")
-        if kind == "array":  # most observations
+        if kind == "array" and (family is None or family.arrays is None):  # most observations
             return decode_tensor(message.array, allowance, area)
         if kind in _AS_THEY_ARE:
             return getattr(message, kind)
@@ -128,6 +139,7 @@ def encode_mapping(
     *,
     opaque: bool = False,
     attachments: Attachments | None = None,
+    arrays: DeviceArrays | None = None,
 ) -> None:
     """Writes the items of a mapping in their order.
 
@@ -137,7 +149,7 @@ def encode_mapping(
         raise CodecError(f"a {type_name(type(mapping))}", "a mapping").under(path)
     if not mapping:  # most infos
         return
-    encoding = Encoding(_ENCODERS, opaque, attachments)
+    encoding = _encoding(opaque, attachments, arrays)
     located(path, containers.encode_items, mapping, message, encoding)
 
 

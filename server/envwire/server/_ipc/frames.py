@@ -23,7 +23,7 @@ from envwire.server._ipc.gathering import Buffer, send_gathered
 from envwire.server._ipc.message_slots import MessageSlots, MessageSlotsError
 
 #: Control socket message with a connection: the session's number, and its client's `MemoryUse`.
-ADMIT = struct.Struct("<Q??")
+ADMIT = struct.Struct("<Q??B16s")
 #: Control socket message with the file of a session's recording, sent before its MAKE or COPY by a server that records:
 #: the session's number and the recording's name. Without a descriptor the session is not recorded.
 RECORDING = struct.Struct("<Q96s")
@@ -77,10 +77,14 @@ class MemoryUse(NamedTuple):
     Attributes:
         frames: Slots for large frames.
         mailbox: A mailbox for small ones.
+        device_kind: The kind of device whose memory it can share, a value of `DeviceKind`; 0 for none.
+        device_uuid: The UUID of a GPU, 16 bytes.
     """
 
     frames: bool = False
     mailbox: bool = False
+    device_kind: int = 0
+    device_uuid: bytes = b""
 
 
 class FrameError(Exception):

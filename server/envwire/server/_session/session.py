@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,6 +19,7 @@ from google.protobuf.message import DecodeError
 from envwire.codec import CodecError, Family, FaultError, Reason, fault_from_exception
 from envwire.codec.fastpath.attached_arrays import inline_arrays
 from envwire.codec.fastpath.step_codec import step_codec
+from envwire.codec.steps import DeviceStepCodec, StepCodec
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
 from envwire.server._hosting.vector.vector_hosts import is_vector
 from envwire.server._ipc.fault_replies import fault_reply
@@ -32,7 +34,8 @@ from envwire.server._session.replay import Replaying
 from envwire.server._session.states import TRANSITIONS, Event, State
 from envwire.server._session.warning_log import WarningLog
 from envwire.v1 import environment_pb2
-from envwire.wire.frames import Attachments, Packet
+from envwire.wire.device_arrays import DeviceArrays
+from envwire.wire.frames import Attachments, DeviceAttachments, Packet
 
 #: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _STEP = Event.STEP
@@ -85,14 +88,32 @@ class Session:
             self._serve_recorded, self.hosted.beginning, on_begun=self._begin_members
         )
         self._member_resets = self.hosted.member_resets  # empty unless asked for at Make
-        steps = step_codec(family, vector=is_vector(env))
+        self._family = family
+        #: Makes what large arrays of an answer are attached to.
+        self._attached: Callable[[], Attachments] = Attachments
+        self._use_codec(step_codec(family, vector=is_vector(env)))
+
+    def _use_codec(self, steps: StepCodec) -> None:
         self._decode_step, self._encode_step = steps.decode_request, steps.encode_response
+
+    def use_arrays(self, arrays: DeviceArrays | None) -> None:
+        """Has arrays of other libraries stay on a device from now on; None: has them sent in answers again."""
+        self.hosted.family = family = replace(self._family, arrays=arrays)
+        vector = is_vector(self.hosted.env)
+        if arrays is None:
+            self._reply = inline_arrays(self._reply)
+            self._attached = Attachments
+            self._use_codec(step_codec(family, vector=vector))
+        else:
+            self._attached = partial(DeviceAttachments, arrays)
+            self._use_codec(DeviceStepCodec(family, arrays, vector=vector))
 
     def copied(self) -> None:
         """Restarts the numbering of requests in a copy of a session, which has served no request."""
         self.stepping = self.steps = 0
         self._sequence = 0
         self._request, self._reply = b"", Packet(b"")
+        self.use_arrays(None)  # those of the original stay with its client
 
     @property
     def capabilities(self) -> list[str]:
@@ -111,7 +132,7 @@ class Session:
         """
         step = self._decode_step(raw)
         if step is not None and step[0] == self._sequence + 1:
-            attachments = Attachments() if attach else None
+            attachments = self._attached() if attach else None
             return self._keep(raw, self._guarded(self._step, step[1], False, attachments))
         try:
             request = environment_pb2.InteractRequest.FromString(raw)
@@ -125,7 +146,7 @@ class Session:
             return _fault(unserved.has_header(kind))
         if body.sequence != self._sequence + 1:
             return self._answer_out_of_order(raw, body.sequence, attach)
-        attachments = Attachments() if attach else None
+        attachments = self._attached() if attach else None
         reply = self._keep(raw, self._guarded(self._serve, kind, body, attachments))
         if kind == "close":  # the session is over even if closing raised
             self.state = TRANSITIONS[self.state, Event.CLOSE]
@@ -267,6 +288,8 @@ class Session:
             self.state = TRANSITIONS[self.state, event]
         if self.warnings.given:
             self.warnings.move_to(getattr(message, message.WhichOneof("response") or ""))
+        if answer.attachments is not None and answer.attachments.arrays is not None:
+            answer.attachments.arrays.finish()
         return Packet(message.SerializeToString(), answer.attachments)
 
     def _answer_out_of_order(self, raw: bytes, sequence: int, attach: bool) -> Packet:

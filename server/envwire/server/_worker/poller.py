@@ -25,6 +25,10 @@ class Poller:
         self._mailbox_ready: list[tuple[int, int]] = []
         self._polled = 0.0
 
+    def spin_up_to(self, seconds: float) -> None:
+        """Sets how long a wait may begin by polling."""
+        self._spin.moment = seconds
+
     def watch(
         self, descriptor: int, ready: Callable[[], None], mailbox: Mailbox | None = None
     ) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from envwire.server._ipc.scoreboard_row import Row
 from envwire.server._session.session import Session
 from envwire.server._session.warning_log import WarningRecorder
+from envwire.server._worker.direct.shared_device import SharedDevice
 
 
 @dataclass(eq=False)
@@ -19,12 +20,20 @@ class ServedSession:
         row: Its row on the scoreboard.
         session: The session.
         large: Whether its last reply on the link was large.
+        device: The memory of a device that it shares with its client; None for none.
     """
 
     number: int
     row: Row
     session: Session
     large: bool = False
+    device: SharedDevice | None = None
+
+    def share(self, device: SharedDevice | None) -> None:
+        """Shares memory of a device with the client from now on, or no longer."""
+        if device is not self.device:
+            self.device = device
+            self.session.use_arrays(None if device is None else device.arrays)
 
 
 class ProcessSessions:
@@ -51,6 +60,8 @@ class ProcessSessions:
     def remove(self, served: ServedSession) -> None:
         """Removes a session that is over; its slot becomes free once the front is told."""
         del self.by_number[served.number]
+        # Now: the session refers to itself, and would keep the memory until it is collected.
+        served.share(None)
         self.over = not self.packed
 
     def end(self, served: ServedSession) -> None:

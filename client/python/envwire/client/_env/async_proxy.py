@@ -58,6 +58,9 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         lease: Seconds that the environment outlives this program; by default the server's.
         on_lost: "raise", "truncate" or "replay", as for `envwire.client.RemoteEnv`.
         replay_limit: Most requests that "replay" records since the last reset with a seed.
+        device: As for `envwire.client.RemoteEnv`, as are the next two.
+        arrays: The library of the arrays on the device.
+        copy: Whether arrays are copied there.
         env_kwargs: Keyword arguments of the environment whose names are parameters of this constructor.
         kwargs: Further keyword arguments of the environment.
     """
@@ -80,11 +83,23 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         lease: float | None = None,
         on_lost: str = "raise",
         replay_limit: int = 100_000,
+        device: str | None = None,
+        arrays: str | None = None,
+        copy: bool = True,
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         options = ConnectionOptions(
-            transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit
+            transport,
+            timeout,
+            connect_timeout,
+            credentials,
+            lease,
+            on_lost,
+            replay_limit,
+            device,
+            arrays,
+            copy,
         )
         wrappers, every = listed(wrappers), merged(env_kwargs, kwargs)
         request = make_request(env_id, render_mode, wrappers, library, self._family, lease, every)
@@ -153,7 +168,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
     async def step_many(self, actions: Iterable[Any]) -> list[StepResult]:
         """Takes one step per action until the episode ends (see `envwire.client.RemoteEnv.step_many`)."""
         with self._guard:
-            apart = self._random.active
+            apart = self._random.active or self._arguments.options.device is not None
             return await step_many(self._handle, list(actions), self._step, apart)
 
     async def render(self) -> Any:

@@ -53,6 +53,10 @@ class RemoteProxy(RemoteAttributes):
             detects the loss ends the episode, with `info["lost"]`. "replay": make the environment again and repeat the
             recorded requests; an error is raised if the answers differ.
         replay_limit: Most requests that "replay" records since the last reset with a seed.
+        device: Device on which arrays stay, "cuda:0" or "host", if the server is on this machine (see docs/device.md).
+            The arrays of the environment then arrive as those of its own library, torch, JAX or CuPy.
+        arrays: The library to which all arrays belong instead: "torch", "jax", "cupy" or "numpy".
+        copy: False gives arrays that are valid until the next call only, and saves a copy on the device.
         env_kwargs: Keyword arguments of the environment whose names are parameters of this constructor.
         kwargs: Further keyword arguments of the environment.
 
@@ -79,13 +83,25 @@ class RemoteProxy(RemoteAttributes):
         lease: float | None = None,
         on_lost: str = "raise",
         replay_limit: int = 100_000,
+        device: str | None = None,
+        arrays: str | None = None,
+        copy: bool = True,
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         wrappers = listed(wrappers)
         kwargs = merged(env_kwargs, kwargs)
         options = ConnectionOptions(
-            transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit
+            transport,
+            timeout,
+            connect_timeout,
+            credentials,
+            lease,
+            on_lost,
+            replay_limit,
+            device,
+            arrays,
+            copy,
         )
         self._random = MirroredRandom(self._family)
         self._viewer: Viewer | None = None
@@ -156,7 +172,8 @@ class RemoteProxy(RemoteAttributes):
         Raises:
             Exception: As for `step`; `steps_taken` of the exception holds the results of the steps before it.
         """
-        apart = self._viewer is not None or self._random.active
+        on_device = self._arguments.options.device is not None
+        apart = on_device or self._viewer is not None or self._random.active
         return run(step_many(self._handle, list(actions), self._step_alone, apart))
 
     async def _step_alone(self, action: Any) -> Any:

@@ -12,8 +12,9 @@ from envwire.client._drivers.watched import WatchedTransport
 from envwire.client._errors.faults import note_making
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.client_session import ClientSession
+from envwire.client._session.recording.recording import Recording
 from envwire.client._transports.servers import Servers
-from envwire.client._transports.transport import Probeable, Transport
+from envwire.client._transports.transport import DeviceSharing, Probeable, Transport
 from envwire.codec import Family
 from envwire.v1 import environment_pb2 as pb
 
@@ -116,11 +117,10 @@ class SessionMaker:
     ) -> Made:
         moves = self._moves(strategy)
         timeout, vector = self._servers.options.timeout, request.HasField("vector")
+        unwatched = transport
         if moves and self._watch and isinstance(transport, Probeable):
             transport = WatchedTransport(transport, FailureDetector())
-        session = ClientSession(
-            self._family, timeout, strategy.recording, self.label, vector=vector
-        )
+        session = self._session(unwatched, timeout, strategy.recording, vector)
         if moves:
             session.retries.refused_span = _REFUSED_ELSEWHERE_SECONDS
         driver = BlockingDriver(session, transport)
@@ -138,3 +138,16 @@ class SessionMaker:
         if detector is not None and isinstance(transport, Probeable):
             driver.use(WatchedTransport(transport, detector))
         return made
+
+    def _session(
+        self, transport: Transport, timeout: float | None, recording: Recording | None, vector: bool
+    ) -> ClientSession:
+        """Returns a session that is not made yet; its transport then shares the memory of its device."""
+        device = self._servers.options.new_device(recorded=recording is not None)
+        if device is None:
+            return ClientSession(self._family, timeout, recording, self.label, vector=vector)
+        if isinstance(transport, DeviceSharing):
+            transport.share(device)
+        from envwire.client._session.device_session import DeviceSession
+
+        return DeviceSession(device, self._family, timeout, recording, self.label, vector=vector)

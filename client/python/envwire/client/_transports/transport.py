@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from google.protobuf.message import DecodeError
 
@@ -10,6 +10,9 @@ from envwire.client._errors.faults import broken_answer
 from envwire.client.credentials import Credentials
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Area, Reply
+
+if TYPE_CHECKING:
+    from envwire.client._session.client_device import ClientDevice
 
 #: Instead of a descriptor: there is nothing to wait for.
 ARRIVED: Final = -2
@@ -19,8 +22,8 @@ ARRIVED: Final = -2
 class Transport(Protocol):
     """Carries requests to a server, one at a time, in order.
 
-    A transport may also implement `InPlace`, `Probeable` and `Fronted`. A wrapper has to implement those of the
-    transport inside it, because a client silently does without what it does not find.
+    A transport may also implement `InPlace`, `Probeable`, `DeviceSharing` and `Fronted`. A wrapper has to implement
+    those of the transport inside it, because a client silently does without what it does not find.
     """
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
@@ -92,6 +95,14 @@ class Probeable(Protocol):
 
     def interrupt(self) -> None:
         """Breaks the connection: a waiting `exchange` or `receive` raises ServerUnavailableError."""
+
+
+@runtime_checkable
+class DeviceSharing(Protocol):
+    """A transport over which memory of a device can be shared with the session."""
+
+    def share(self, device: ClientDevice) -> None:
+        """Has the next connection share memory of a device."""
 
 
 @runtime_checkable

@@ -67,6 +67,8 @@ class VectorServers:
             ValueError: The numbers do not fit together.
             ServerUnavailableError: No server answers.
         """
+        if self._options.device is not None:
+            sessions = _one_session(sessions, self._options.on_lost)
         known = sessions is not None or self._shared
         assumed = dict.fromkeys(range(len(self._servers.targets)), Capacity(1, 0))
         found = assumed if known else self._capacities()
@@ -161,3 +163,19 @@ def most_per_session(error: Exception, sessions: int | None) -> int:
     if sessions is not None or not fitting.isdecimal() or not int(fitting):
         raise error
     return int(fitting)
+
+
+def _one_session(sessions: int | None, on_lost: str) -> int:
+    """Returns the number of sessions of environments whose arrays stay on a device.
+
+    Raises:
+        ValueError: There are to be several, or their episodes are to end here when the session is lost.
+    """
+    if sessions not in {None, 1}:
+        raise ValueError(
+            f"sessions={sessions} with device=: arrays on a device come from one session; leave it out, and use "
+            "vectorization_mode='vector_entry_point'"
+        )
+    if on_lost == "truncate":
+        raise ValueError("on_lost='truncate' with device=; choose 'raise' or 'replay'")
+    return 1

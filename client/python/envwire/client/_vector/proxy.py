@@ -52,6 +52,9 @@ class VectorProxy(Members):
         on_lost: Recovery of the environments of a lost session. "raise" (the default): raise an error.
             "truncate": end their episodes. "replay": make them again and repeat the recorded requests.
         replay_limit: Most requests per session that "replay" records since the last reset with seeds.
+        device: As for `envwire.client.RemoteEnv`, as are the next two.
+        arrays: The library of the arrays on the device.
+        copy: Whether arrays are copied there.
         env_kwargs: Keyword arguments of the environments whose names are parameters of this constructor.
         kwargs: Further keyword arguments of the environments.
 
@@ -84,13 +87,25 @@ class VectorProxy(Members):
         lease: float | None = None,
         on_lost: str = "raise",
         replay_limit: int = 100_000,
+        device: str | None = None,
+        arrays: str | None = None,
+        copy: bool = True,
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         self._pool = ShardPool(f"{type(self).__name__}({env_id}, num_envs={num_envs})")
         self.num_envs = num_envs
         options = ConnectionOptions(
-            transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit
+            transport,
+            timeout,
+            connect_timeout,
+            credentials,
+            lease,
+            on_lost,
+            replay_limit,
+            device,
+            arrays,
+            copy,
         )
         wrappers, kwargs = listed(wrappers), merged(env_kwargs, kwargs)
         request = make_request(env_id, render_mode, wrappers, library, self._family, lease, kwargs)

@@ -12,9 +12,11 @@ from envwire.conformance.checks.channels import (  # isort: skip
     mailbox,
     mailbox_wakes,
     mailbox_requests,
+    device_memory,
 )
 
 __all__ = [
+    "device_memory",
     "direct_makes",
     "endings",
     "frames",

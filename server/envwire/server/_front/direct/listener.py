@@ -40,6 +40,8 @@ _FULL_NAME = 107
 #: the connection, and a client that is still sending would never see the refusal.
 _DISCARDED_OF_STRANGERS = 1 << 20, 1.0
 _DISCARDED_OF_CLIENTS = 1 << 26, 5.0
+#: The kinds of devices, with the lengths of their UUIDs.
+_DEVICES = {direct_pb2.DEVICE_KIND_HOST: 0, direct_pb2.DEVICE_KIND_CUDA: 16}
 
 
 @dataclass
@@ -161,7 +163,7 @@ class DirectListener:
             owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
         session = self._sessions.find(owner.session_id, owner.secret)
         self._identified()
-        memory = MemoryUse(hello.shared_memory and local, hello.mailbox and local)
+        memory = _memory_use(hello) if local else MemoryUse()
         admitting = session.admit(connection, peer.client, memory)
         await asyncio.wait_for(admitting, _HELLO_SECONDS)
 
@@ -194,6 +196,14 @@ class DirectListener:
         self._acceptor.stop()
         for task in self._identified_tasks:
             task.cancel()
+
+
+def _memory_use(hello: direct_pb2.HelloRequest) -> MemoryUse:
+    """Returns what memory a client on this machine can use; a device of a kind that is unknown here is none."""
+    kind, uuid = hello.device.kind, hello.device.uuid
+    if kind not in _DEVICES or len(uuid) != _DEVICES[kind]:
+        kind, uuid = direct_pb2.DEVICE_KIND_UNSPECIFIED, b""
+    return MemoryUse(hello.shared_memory, hello.mailbox, kind, uuid)
 
 
 def _neither_or_both(hello: direct_pb2.HelloRequest) -> FaultError:

@@ -59,6 +59,12 @@ class HostingSettings:
         "none.",
         checks.NOT_NEGATIVE,
     )
+    device_memory: int = _inherited(
+        1 << 30,
+        "Bytes of a GPU's memory that an environment may share with a client on this machine, for arrays that stay on "
+        "the device; 0 for none. As much as the arrays need is allocated when the client asks for it.",
+        checks.NOT_NEGATIVE,
+    )
     openenv: int = _setting(
         0,
         "Port of a bridge for OpenEnv's clients, http://HOST:PORT/ENV_ID; 0 for none.",

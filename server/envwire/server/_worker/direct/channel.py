@@ -11,6 +11,7 @@ import socket
 from collections.abc import Iterator
 
 from envwire.server._ipc.gathering import Buffer, send_some
+from envwire.server._worker.direct.shared_device import SharedDevice
 from envwire.server._worker.direct.shared_memory import Boxes, SharedSlots
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import HEADER, HEADER_BYTES, Packet
@@ -44,7 +45,12 @@ class Channel:
     Attributes:
         unsent: The part of the last reply that was not sent yet.
         mailbox: The mailbox, if there is one.
+        device: The memory of a device that the session shares; None for none.
+        no_device: Why there is none, although the client named a device.
     """
+
+    device: SharedDevice | None = None
+    no_device = ""
 
     def __init__(
         self,
@@ -185,6 +191,9 @@ class Channel:
         if self._boxes is not None:
             welcome.mailbox.box_bytes = BOX_BYTES
             descriptors.append(self._boxes.descriptor)
+        welcome.no_device_memory = self.no_device
+        if self.device is not None:
+            descriptors.append(self.device.describe(welcome))
         message = direct_pb2.HelloResponse(welcome=welcome).SerializeToString()
         frame = HEADER.pack(len(message), 0, 0) + message
         try:
@@ -204,7 +213,7 @@ class Channel:
         """Closes a forked process's copy of the connection, which stays open in the original process."""
         self._socket.close()
         # The mailbox and this channel refer to each other: they are not left to the collector.
-        self.mailbox = self._boxes = None
+        self.mailbox = self._boxes = self.device = None
         if self._shared is not None:
             self._shared.close()
             self._shared = None

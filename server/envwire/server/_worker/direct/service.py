@@ -10,16 +10,19 @@ from dataclasses import dataclass
 from functools import partial
 
 from envwire.codec.notices import draining_notice
+from envwire.device.devices import CUDA, DeviceError, Identity
 from envwire.server._ipc.fault_replies import too_large
 from envwire.server._ipc.frames import FrameSocket, MemoryUse
 from envwire.server._session.states import State
 from envwire.server._worker.direct.channel import Channel, ChannelError, end_connection
+from envwire.server._worker.direct.shared_device import share_device
 from envwire.server._worker.direct.shared_memory import new_boxes, share
 from envwire.server._worker.poller import Poller
 from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Packet
+from envwire.wire.local_channel import DEVICE_MOMENT, MOMENT
 
 #: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _CLOSED = State.CLOSED
@@ -71,7 +74,27 @@ class DirectService:
         space = served.session.hosted.env.observation_space
         shared = share(self.config.shared_memory, space) if memory.frames else None
         boxes = new_boxes() if memory.mailbox and not self.sessions.packed else None
-        self._open_channel(served, Channel(connection, self._limit, shared, boxes))
+        channel = Channel(connection, self._limit, shared, boxes)
+        if memory.device_kind or served.device is not None:
+            channel.no_device = self._share_device(served, memory)
+            channel.device = served.device
+        self._open_channel(served, channel)
+
+    def _share_device(self, served: ServedSession, memory: MemoryUse) -> str:
+        """Shares memory of the device that a client named; returns why it cannot be shared."""
+        uuid = memory.device_uuid if memory.device_kind == CUDA else b""
+        identity = Identity(memory.device_kind, uuid)
+        if served.device is not None and served.device.identity == identity:
+            return ""
+        served.share(None)
+        if not memory.device_kind:
+            return ""
+        try:
+            env = served.session.hosted.env
+            served.share(share_device(self.config.device_memory, identity, env))
+        except DeviceError as error:
+            return str(error)
+        return ""
 
     def _serve(self, served: ServedSession, channel: Channel, raw: bytes) -> None:
         session, row = served.session, served.row
@@ -116,6 +139,8 @@ class DirectService:
         """Adds a channel, which replaces the session's current one."""
         self.close(served)
         self._open[served] = channel
+        on_gpu = channel.device is not None and channel.device.identity.kind == CUDA
+        self.poller.spin_up_to(DEVICE_MOMENT if on_gpu else MOMENT)
         self._watch(served, channel)
         try:
             channel.welcome(self._limit)

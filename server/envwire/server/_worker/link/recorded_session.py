@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from envwire.codec import CodecError
 from envwire.server._recording.files import AppendedFile
 from envwire.server._recording.recording import Recording
 from envwire.server._session.session import Session
@@ -49,12 +50,22 @@ class RecordedSession(Session):
 
     def _guarded(self, serve: Callable[..., Packet], *args: Any) -> Packet:
         kind = args[0] if serve == self._serve else "step"
-        self.recording.add_request(_opened(args[1]) if kind == "replay" else self._asked)
+        self.recording.add_request(_opened(args[1]) if kind == "replay" else self._recordable())
         reply = super()._guarded(serve, *args)
         self.recording.add_response(reply)
         if kind == "close":
             self.recording.finish(RecordingEnd.REASON_CLOSED)
         return reply
+
+    def _recordable(self) -> bytes:
+        """Returns the request, with its arrays even if they are on a device."""
+        arrays = self.hosted.family.arrays
+        if arrays is None:
+            return self._asked
+        try:
+            return arrays.request_in_host_memory(self._asked, own=False)
+        except CodecError:  # it is about to be refused
+            return self._asked
 
     def _serve_recorded(self, kind: str, body: Any) -> bytes:
         body.ClearField("header")  # it names the lost session

@@ -145,6 +145,18 @@ def _direct(server: CheckedServer) -> str:
         )
 
 
+def _device(server: CheckedServer) -> str:
+    transport = open_transport("direct", server.target, None, server.credentials)
+    assert isinstance(transport, DirectTransport)  # noqa: S101 - requested by name
+    made = RemoteEnv(server.target, server.env_id, transport=transport, device="cuda")
+    with contextlib.closing(made):
+        device = transport.device
+        if device is None or not device.shares:
+            why = "" if device is None else device.why_not
+            return f"pass through the host, also with device=: {why}"
+        return "stay on the GPU with device=: its memory is shared with sessions"
+
+
 def _latency(server: CheckedServer) -> str:
     times: list[float] = []
     for _ in range(_CALLS):
@@ -167,5 +179,6 @@ _CHECKS: dict[str, Callable[[CheckedServer], str]] = {
     "room": _room,
     "environments": _environments,
     "direct channel": _direct,
+    "arrays of GPUs": _device,
     "latency": _latency,
 }

@@ -38,6 +38,7 @@ class AsyncFrames:
         self._reply: ReusableFuture[Reply] = ReusableFuture(self._loop)
         self._deadline = LoopDeadline(lambda: self._fail(TimeoutError()))
         self._spin = AdaptiveSpin()
+        self._spin.moment = channel.spin_seconds
         self._polling = False
         self._released = False
         channel.sleep()

@@ -11,6 +11,7 @@ import socket
 import time
 from collections.abc import Iterable
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from envwire.client._errors.connections import refused, unavailable
 from envwire.client._errors.losses import ENDS
@@ -21,11 +22,15 @@ from envwire.client.credentials import Credentials
 from envwire.client.errors import ServerUnavailableError
 from envwire.codec import Reason
 from envwire.codec.errors.statuses import reason_of
+from envwire.device.devices import DeviceError
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import RESPONSES
 from envwire.wire.frames import Reply
 from envwire.wire.local_channel import ORDERED
+
+if TYPE_CHECKING:
+    from envwire.client._session.client_device import ClientDevice
 
 _log = logging.getLogger("envwire.client")
 
@@ -36,6 +41,8 @@ _DIAL_SECONDS = 3.0
 #: Bounds all attempts together: a server may offer any number of addresses where nobody answers.
 _ALL_SECONDS = 6.0
 _MOST_ADDRESSES = 8
+#: The same where a session may have to start its GPU's driver first, which takes seconds.
+_DEVICE_SECONDS = 30.0
 #: A program with this many channels opens further ones without mailboxes: its waits are long, so nothing spins, and
 #: each mailbox would hold one more descriptor.
 _MOST_MAILBOXES = 64
@@ -60,6 +67,7 @@ class Dialer:
     Attributes:
         server: HOST:PORT of the session's server: a gateway that was asked for it is none. For messages.
         why_not: Why no channel could be opened; empty if no attempt has failed.
+        device: A device whose memory is to be shared with the session; None for none.
 
     Raises:
         TlsError: The certificates cannot be used.
@@ -67,11 +75,12 @@ class Dialer:
 
     def __init__(self, target: str, kind: str, credentials: Credentials) -> None:
         self.why_not = ""
+        self.device: ClientDevice | None = None
         self.server = self._target = target
         self._kind = kind
         self._context = credentials.ssl_context()
         self._authority = credentials.override_authority
-        self._hello = b""
+        self._hello = direct_pb2.HelloRequest()
         self._addresses: list[str] = []
         self._was_open = False
         #: The socket that is being connected, or was last.
@@ -86,8 +95,7 @@ class Dialer:
         """Sets the addresses and the secret of a new session."""
         owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
         mailbox = ORDERED and open_channels() < _MOST_MAILBOXES
-        hello = direct_pb2.HelloRequest(header=owner, shared_memory=True, mailbox=mailbox)
-        self._hello = hello.SerializeToString()
+        self._hello = direct_pb2.HelloRequest(header=owner, shared_memory=True, mailbox=mailbox)
         self.server = made.address or self._target
         self._addresses = list(islice(self._usable(made.direct.addresses), _MOST_ADDRESSES))
 
@@ -145,6 +153,8 @@ class Dialer:
         """
         try:
             return self._greet(address, end)
+        except DeviceError:  # the next hello does not name the device
+            return self._greet(address, end)
         except (ConnectionResetError, BrokenPipeError):
             if self._was_open or self._kind == "direct":
                 raise
@@ -157,10 +167,16 @@ class Dialer:
             OSError: Nothing answers there, or a server that did not make the session: a forwarded port may lead
                 anywhere. The session's own server refuses its first channel only if the session has ended.
         """
+        hello = direct_pb2.HelloRequest()
+        hello.CopyFrom(self._hello)
         channel = self._connect(address, end)
         began = time.monotonic()
+        if self.device is not None:
+            self.device.greet(hello)
+            channel.device = self.device
         try:
-            response = channel.greet(self._hello, _left(end))
+            seconds = _left(end) if self.device is None else _DEVICE_SECONDS
+            response = channel.greet(hello.SerializeToString(), seconds)
             if not response.HasField("error"):
                 return channel
             if not self._was_open and reason_of(response.error).value not in _ENDED:

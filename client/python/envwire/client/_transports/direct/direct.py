@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from envwire.client._errors.connections import broken, timed_out, too_large
 from envwire.client._transports.direct.dialing import Dialer
@@ -16,6 +17,9 @@ from envwire.client.credentials import Credentials
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS, RESPONSES, STEP_REQUEST
 from envwire.wire.frames import Area, Reply
+
+if TYPE_CHECKING:
+    from envwire.client._session.client_device import ClientDevice
 
 #: Requests that the front answers itself.
 _CONTROL = frozenset(
@@ -104,6 +108,11 @@ class DirectTransport:
         return self._dialer.address if self._channel is not None else ""
 
     @property
+    def device(self) -> ClientDevice | None:
+        """The device whose memory is to be shared with the session, and why it is not; None without one."""
+        return self._dialer.device
+
+    @property
     def why_not(self) -> str:
         """Why there is no direct channel; empty if no attempt to open one has failed."""
         return self._dialer.why_not
@@ -175,6 +184,10 @@ class DirectTransport:
         if self._channel is not None:
             self._channel.buffer = buffer
 
+    def share(self, device: ClientDevice) -> None:
+        """Has the next channel share memory of a device (see `DeviceSharing.share`)."""
+        self._dialer.device = device
+
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Does nothing: the open channel or stream keeps the session alive."""
 
@@ -200,6 +213,8 @@ class DirectTransport:
 
     def close(self) -> None:
         """Closes the channel and the gRPC connections."""
+        if self._dialer.device is not None:
+            self._dialer.device.leave()
         self._close_channel()
         self._close_control()
         if self.stream is not None:

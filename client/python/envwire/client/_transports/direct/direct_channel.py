@@ -14,6 +14,7 @@ from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -22,7 +23,10 @@ from envwire.client._transports.direct.shared_memory import SharedFrames, map_ma
 from envwire.client._transports.portability import POLLIN, after_fork_in_child, new_poll
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Area, Reply
-from envwire.wire.local_channel import WAKE, AdaptiveSpin, Mailbox
+from envwire.wire.local_channel import DEVICE_MOMENT, MOMENT, WAKE, AdaptiveSpin, Mailbox
+
+if TYPE_CHECKING:
+    from envwire.client._session.client_device import ClientDevice
 
 #: Small replies arrive in one piece: one call receives the header and everything after it.
 SMALL_BYTES = 4096
@@ -43,7 +47,11 @@ class Channel:
         buffer: Memory for the attachments of the next reply, used if it is exactly as long as they are.
         max_request_bytes: The longest request that the server accepts; known once it has answered the hello.
         loop: The event loop that watches it, if any.
+        device: Gets the memory of a device that comes with the welcome.
+        spin_seconds: How long a wait for a reply may begin by polling.
     """
+
+    spin_seconds = MOMENT
 
     #: Flags of the calls that receive the rest of a reply: the kernel waits until the whole buffer is filled.
     _rest_flags: int = socket.MSG_WAITALL
@@ -77,6 +85,7 @@ class Channel:
         self._look: Callable[[int], object] = self._poll.poll
         self.max_request_bytes = 0
         self.loop: AbstractEventLoop | None = None
+        self.device: ClientDevice | None = None
         _channels.add(self)
         weakref.finalize(self, sock.close).atexit = False
 
@@ -99,7 +108,8 @@ class Channel:
             response = direct_pb2.HelloResponse.FromString(reply.message)
             self.max_request_bytes = response.welcome.max_message_bytes
             self._limit = max(LEAST_LIMIT, self.max_request_bytes)
-            self._map(response.welcome, descriptors)
+            if response.HasField("welcome"):
+                self._map(response.welcome, descriptors)
         except DecodeError as error:
             raise ConnectionResetError(f"not an answer to a hello: {error}") from error
         finally:
@@ -108,7 +118,7 @@ class Channel:
         return response
 
     def _receive_welcome(self) -> tuple[bytes, list[int]]:
-        data, descriptors, _, _ = socket.recv_fds(self.connection, SMALL_BYTES, 2)
+        data, descriptors, _, _ = socket.recv_fds(self.connection, SMALL_BYTES, 3)
         return data, descriptors
 
     def _map(self, welcome: direct_pb2.Welcome, descriptors: list[int]) -> None:
@@ -121,6 +131,10 @@ class Channel:
                 descriptor, welcome.mailbox, partial(_wake, self.connection)
             )
             self._look = partial(_look, self._mailbox, self._poll.poll)
+        if self.device is not None:
+            self.device.receive(welcome, next(coming, None))
+            self.spin_seconds = DEVICE_MOMENT if self.device.on_gpu else MOMENT
+            self._spin.moment = self.spin_seconds
 
     def send(self, request: bytes, timeout: float) -> None:
         """Sends a request.

@@ -58,6 +58,9 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         lease: Seconds that the environments outlive this program.
         on_lost: "raise", "truncate" or "replay".
         replay_limit: Most requests per session that "replay" records since the last reset with seeds.
+        device: As for `envwire.client.RemoteEnv`, as are the next two.
+        arrays: The library of the arrays on the device.
+        copy: Whether arrays are copied there.
         env_kwargs: Keyword arguments of the environments whose names are parameters of this constructor.
         kwargs: Further keyword arguments of the environments.
     """
@@ -85,11 +88,23 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         lease: float | None = None,
         on_lost: str = "raise",
         replay_limit: int = 100_000,
+        device: str | None = None,
+        arrays: str | None = None,
+        copy: bool = True,
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         options = ConnectionOptions(
-            transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit
+            transport,
+            timeout,
+            connect_timeout,
+            credentials,
+            lease,
+            on_lost,
+            replay_limit,
+            device,
+            arrays,
+            copy,
         )
         every = merged(env_kwargs, kwargs)
         request = make_request(env_id, render_mode, wrappers, library, self._family, lease, every)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from envwire.codec.values.foreign import is_foreign
 from envwire.envs.type_guards import is_array, is_dict
 from envwire.envs.vector.info import add_info
 
@@ -73,6 +74,11 @@ def _values(column: Any) -> Any:
 def _take(merged: Infos, infos: Infos, start: int, size: int, num_envs: int) -> None:
     for key, column, mask in _columns(infos, size):
         name = f"_{key}"
+        if _is_on_device(column) or _is_on_device(mask):  # one session has all of them
+            merged[key] = column
+            if name in infos:
+                merged[name] = mask
+            continue
         masks = merged.get(name)  # raises what a `SyncVectorEnv` does for a dict where an array is
         if is_dict(column):
             _take(merged.setdefault(key, {}), column, start, size, num_envs)
@@ -83,6 +89,12 @@ def _take(merged: Infos, infos: Infos, start: int, size: int, num_envs: int) -> 
         if masks is None:
             masks = merged[name] = np.zeros(num_envs, np.bool_)
         masks[start : start + size] = mask
+
+
+def _is_on_device(column: object) -> bool:
+    """Returns whether a column is an array of another library, as those on a device are."""
+    kind: type[Any] = type(column)
+    return is_foreign(kind)
 
 
 def _put_array(

@@ -9,8 +9,8 @@
 // @generated from file envwire/v1/direct.proto (package envwire.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
-import { fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
+import { enumDesc, fileDesc, messageDesc } from "@bufbuild/protobuf/codegenv2";
 import type { MakeResponse, SessionHeader } from "./environment_pb.js";
 import { file_envwire_v1_environment } from "./environment_pb.js";
 import type { ErrorStatus } from "./status_pb.js";
@@ -21,7 +21,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file envwire/v1/direct.proto.
  */
 export const file_envwire_v1_direct: GenFile = /*@__PURE__*/
-  fileDesc("ChdlbnZ3aXJlL3YxL2RpcmVjdC5wcm90bxIKZW52d2lyZS52MSKGAQoMSGVsbG9SZXF1ZXN0EikKBmhlYWRlchgBIAEoCzIZLmVudndpcmUudjEuU2Vzc2lvbkhlYWRlchIVCg1zaGFyZWRfbWVtb3J5GAIgASgIEiMKBG1ha2UYAyABKAsyFS5lbnZ3aXJlLnYxLk1ha2VIZWxsbxIPCgdtYWlsYm94GAQgASgIIhoKCU1ha2VIZWxsbxINCgV0b2tlbhgBIAEoCSKjAQoHV2VsY29tZRI0Cg1zaGFyZWRfbWVtb3J5GAEgASgLMhguZW52d2lyZS52MS5TaGFyZWRNZW1vcnlIAIgBARIZChFtYXhfbWVzc2FnZV9ieXRlcxgCIAEoBBIpCgdtYWlsYm94GAMgASgLMhMuZW52d2lyZS52MS5NYWlsYm94SAGIAQFCEAoOX3NoYXJlZF9tZW1vcnlCCgoIX21haWxib3giRQoMU2hhcmVkTWVtb3J5Eg0KBXNsb3RzGAEgASgNEhIKCnNsb3RfYnl0ZXMYAiABKAQSEgoKZmlyc3Rfc2xvdBgDIAEoBCIcCgdNYWlsYm94EhEKCWJveF9ieXRlcxgBIAEoDSKVAQoNSGVsbG9SZXNwb25zZRImCgd3ZWxjb21lGAEgASgLMhMuZW52d2lyZS52MS5XZWxjb21lSAASKAoFZXJyb3IYAiABKAsyFy5lbnZ3aXJlLnYxLkVycm9yU3RhdHVzSAASKAoEbWFkZRgDIAEoCzIYLmVudndpcmUudjEuTWFrZVJlc3BvbnNlSABCCAoGcmVzdWx0QlUKEmV4YW1wbGUuZW52d2lyZS52MVABWiRlbnZ3aXJlLmV4YW1wbGUvZW52d2lyZS92MTtlbnZ3aXJldjGiAgNFV1aqAgpFbnZ3aXJlLlYxugIDRVdWYgZwcm90bzM", [file_envwire_v1_environment, file_envwire_v1_status]);
+  fileDesc("ChdlbnZ3aXJlL3YxL2RpcmVjdC5wcm90bxIKZW52d2lyZS52MSKyAQoMSGVsbG9SZXF1ZXN0EikKBmhlYWRlchgBIAEoCzIZLmVudndpcmUudjEuU2Vzc2lvbkhlYWRlchIVCg1zaGFyZWRfbWVtb3J5GAIgASgIEiMKBG1ha2UYAyABKAsyFS5lbnZ3aXJlLnYxLk1ha2VIZWxsbxIPCgdtYWlsYm94GAQgASgIEioKBmRldmljZRgFIAEoCzIaLmVudndpcmUudjEuRGV2aWNlSWRlbnRpdHkiRAoORGV2aWNlSWRlbnRpdHkSJAoEa2luZBgBIAEoDjIWLmVudndpcmUudjEuRGV2aWNlS2luZBIMCgR1dWlkGAIgASgMIjMKDERldmljZU1lbW9yeRINCgVieXRlcxgBIAEoBBIUCgxhbnN3ZXJfYnl0ZXMYAiABKAQiGgoJTWFrZUhlbGxvEg0KBXRva2VuGAEgASgJIoUCCgdXZWxjb21lEjQKDXNoYXJlZF9tZW1vcnkYASABKAsyGC5lbnZ3aXJlLnYxLlNoYXJlZE1lbW9yeUgAiAEBEhkKEW1heF9tZXNzYWdlX2J5dGVzGAIgASgEEikKB21haWxib3gYAyABKAsyEy5lbnZ3aXJlLnYxLk1haWxib3hIAYgBARI0Cg1kZXZpY2VfbWVtb3J5GAQgASgLMhguZW52d2lyZS52MS5EZXZpY2VNZW1vcnlIAogBARIYChBub19kZXZpY2VfbWVtb3J5GAUgASgJQhAKDl9zaGFyZWRfbWVtb3J5QgoKCF9tYWlsYm94QhAKDl9kZXZpY2VfbWVtb3J5IkUKDFNoYXJlZE1lbW9yeRINCgVzbG90cxgBIAEoDRISCgpzbG90X2J5dGVzGAIgASgEEhIKCmZpcnN0X3Nsb3QYAyABKAQiHAoHTWFpbGJveBIRCglib3hfYnl0ZXMYASABKA0ilQEKDUhlbGxvUmVzcG9uc2USJgoHd2VsY29tZRgBIAEoCzITLmVudndpcmUudjEuV2VsY29tZUgAEigKBWVycm9yGAIgASgLMhcuZW52d2lyZS52MS5FcnJvclN0YXR1c0gAEigKBG1hZGUYAyABKAsyGC5lbnZ3aXJlLnYxLk1ha2VSZXNwb25zZUgAQggKBnJlc3VsdCpVCgpEZXZpY2VLaW5kEhsKF0RFVklDRV9LSU5EX1VOU1BFQ0lGSUVEEAASFAoQREVWSUNFX0tJTkRfSE9TVBABEhQKEERFVklDRV9LSU5EX0NVREEQAkJVChJleGFtcGxlLmVudndpcmUudjFQAVokZW52d2lyZS5leGFtcGxlL2VudndpcmUvdjE7ZW52d2lyZXYxogIDRVdWqgIKRW52d2lyZS5WMboCA0VXVmIGcHJvdG8z", [file_envwire_v1_environment, file_envwire_v1_status]);
 
 /**
  * Opens a direct channel to an existing or a new session. The earlier channel of the session is closed.
@@ -56,6 +56,13 @@ export type HelloRequest = Message<"envwire.v1.HelloRequest"> & {
    * @generated from field: bool mailbox = 4;
    */
   mailbox: boolean;
+
+  /**
+   * The device on which the client can share memory with the server; absent for none.
+   *
+   * @generated from field: envwire.v1.DeviceIdentity device = 5;
+   */
+  device?: DeviceIdentity | undefined;
 };
 
 /**
@@ -64,6 +71,64 @@ export type HelloRequest = Message<"envwire.v1.HelloRequest"> & {
  */
 export const HelloRequestSchema: GenMessage<HelloRequest> = /*@__PURE__*/
   messageDesc(file_envwire_v1_direct, 0);
+
+/**
+ * A device, under a name that is the same in all processes of a machine.
+ *
+ * @generated from message envwire.v1.DeviceIdentity
+ */
+export type DeviceIdentity = Message<"envwire.v1.DeviceIdentity"> & {
+  /**
+   * Its kind.
+   *
+   * @generated from field: envwire.v1.DeviceKind kind = 1;
+   */
+  kind: DeviceKind;
+
+  /**
+   * The UUID of a GPU, 16 bytes; empty for host memory.
+   *
+   * @generated from field: bytes uuid = 2;
+   */
+  uuid: Uint8Array;
+};
+
+/**
+ * Describes the message envwire.v1.DeviceIdentity.
+ * Use `create(DeviceIdentitySchema)` to create a new message.
+ */
+export const DeviceIdentitySchema: GenMessage<DeviceIdentity> = /*@__PURE__*/
+  messageDesc(file_envwire_v1_direct, 1);
+
+/**
+ * Memory of a device that a session shares with its client.
+ *
+ * It has two parts: the session writes the first, and the client the second.
+ *
+ * @generated from message envwire.v1.DeviceMemory
+ */
+export type DeviceMemory = Message<"envwire.v1.DeviceMemory"> & {
+  /**
+   * Bytes of both parts together.
+   *
+   * @generated from field: uint64 bytes = 1;
+   */
+  bytes: bigint;
+
+  /**
+   * Bytes of the first part.
+   *
+   * @generated from field: uint64 answer_bytes = 2;
+   */
+  answerBytes: bigint;
+};
+
+/**
+ * Describes the message envwire.v1.DeviceMemory.
+ * Use `create(DeviceMemorySchema)` to create a new message.
+ */
+export const DeviceMemorySchema: GenMessage<DeviceMemory> = /*@__PURE__*/
+  messageDesc(file_envwire_v1_direct, 2);
 
 /**
  * The client that requests a new session on the direct port. The server checks it before it reads the MakeRequest.
@@ -84,7 +149,7 @@ export type MakeHello = Message<"envwire.v1.MakeHello"> & {
  * Use `create(MakeHelloSchema)` to create a new message.
  */
 export const MakeHelloSchema: GenMessage<MakeHello> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_direct, 1);
+  messageDesc(file_envwire_v1_direct, 3);
 
 /**
  * The channel is open.
@@ -113,6 +178,21 @@ export type Welcome = Message<"envwire.v1.Welcome"> & {
    * @generated from field: optional envwire.v1.Mailbox mailbox = 3;
    */
   mailbox?: Mailbox | undefined;
+
+  /**
+   * Memory of the device that the hello named, whose descriptor is sent with this frame on a Unix socket, after the
+   * others; absent for none.
+   *
+   * @generated from field: optional envwire.v1.DeviceMemory device_memory = 4;
+   */
+  deviceMemory?: DeviceMemory | undefined;
+
+  /**
+   * Why there is no such memory, for people; empty if there is, or if the hello named no device.
+   *
+   * @generated from field: string no_device_memory = 5;
+   */
+  noDeviceMemory: string;
 };
 
 /**
@@ -120,7 +200,7 @@ export type Welcome = Message<"envwire.v1.Welcome"> & {
  * Use `create(WelcomeSchema)` to create a new message.
  */
 export const WelcomeSchema: GenMessage<Welcome> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_direct, 2);
+  messageDesc(file_envwire_v1_direct, 4);
 
 /**
  * Memory that a session shares with its client, divided into slots of one size.
@@ -158,7 +238,7 @@ export type SharedMemory = Message<"envwire.v1.SharedMemory"> & {
  * Use `create(SharedMemorySchema)` to create a new message.
  */
 export const SharedMemorySchema: GenMessage<SharedMemory> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_direct, 3);
+  messageDesc(file_envwire_v1_direct, 5);
 
 /**
  * Memory in which client and server exchange small frames without system calls, as long as neither of them sleeps.
@@ -182,7 +262,7 @@ export type Mailbox = Message<"envwire.v1.Mailbox"> & {
  * Use `create(MailboxSchema)` to create a new message.
  */
 export const MailboxSchema: GenMessage<Mailbox> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_direct, 4);
+  messageDesc(file_envwire_v1_direct, 6);
 
 /**
  * Answers a hello.
@@ -227,5 +307,39 @@ export type HelloResponse = Message<"envwire.v1.HelloResponse"> & {
  * Use `create(HelloResponseSchema)` to create a new message.
  */
 export const HelloResponseSchema: GenMessage<HelloResponse> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_direct, 5);
+  messageDesc(file_envwire_v1_direct, 7);
+
+/**
+ * The kinds of devices whose memory a client and a session can share.
+ *
+ * @generated from enum envwire.v1.DeviceKind
+ */
+export enum DeviceKind {
+  /**
+   * Not set: the server offers no memory.
+   *
+   * @generated from enum value: DEVICE_KIND_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Ordinary memory of the machine.
+   *
+   * @generated from enum value: DEVICE_KIND_HOST = 1;
+   */
+  HOST = 1,
+
+  /**
+   * A GPU with CUDA.
+   *
+   * @generated from enum value: DEVICE_KIND_CUDA = 2;
+   */
+  CUDA = 2,
+}
+
+/**
+ * Describes the enum envwire.v1.DeviceKind.
+ */
+export const DeviceKindSchema: GenEnum<DeviceKind> = /*@__PURE__*/
+  enumDesc(file_envwire_v1_direct, 0);
 

@@ -15,7 +15,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file envwire/v1/values.proto.
  */
 export const file_envwire_v1_values: GenFile = /*@__PURE__*/
-  fileDesc("ChdlbnZ3aXJlL3YxL3ZhbHVlcy5wcm90bxIKZW52d2lyZS52MSKmAQoGVGVuc29yEicKCWRhdGFfdHlwZRgBIAEoDjIULmVudndpcmUudjEuRGF0YVR5cGUSDQoFc2hhcGUYAiADKAQSDAoEZGF0YRgDIAEoDBIMCgRmaWxsGAQgASgIEhIKCm51bXB5X3R5cGUYBSABKAkSHgoRYXR0YWNobWVudF9vZmZzZXQYBiABKARIAIgBAUIUChJfYXR0YWNobWVudF9vZmZzZXQiCwoJTnVsbFZhbHVlIi4KCVZhbHVlTGlzdBIhCgZ2YWx1ZXMYASADKAsyES5lbnZ3aXJlLnYxLlZhbHVlImkKClZhbHVlRW50cnkSDgoEbmFtZRgBIAEoCUgAEiIKBW90aGVyGAIgASgLMhEuZW52d2lyZS52MS5WYWx1ZUgAEiAKBXZhbHVlGAMgASgLMhEuZW52d2lyZS52MS5WYWx1ZUIFCgNrZXkiMwoIVmFsdWVNYXASJwoHZW50cmllcxgBIAMoCzIWLmVudndpcmUudjEuVmFsdWVFbnRyeSI/CgtPYmplY3RBcnJheRINCgVzaGFwZRgBIAMoBBIhCgZ2YWx1ZXMYAiADKAsyES5lbnZ3aXJlLnYxLlZhbHVlIncKCkdyYXBoVmFsdWUSIAoFbm9kZXMYASABKAsyES5lbnZ3aXJlLnYxLlZhbHVlEiAKBWVkZ2VzGAIgASgLMhEuZW52d2lyZS52MS5WYWx1ZRIlCgplZGdlX2xpbmtzGAMgASgLMhEuZW52d2lyZS52MS5WYWx1ZSIwCg1Db21wbGV4TnVtYmVyEgwKBHJlYWwYASABKAESEQoJaW1hZ2luYXJ5GAIgASgBIjEKCkVudW1NZW1iZXISEwoLZW51bWVyYXRpb24YASABKAkSDgoGbWVtYmVyGAIgASgJIikKBk9wYXF1ZRIRCgl0eXBlX25hbWUYASABKAkSDAoEdGV4dBgCIAEoCSKgBQoFVmFsdWUSJQoEbm9uZRgBIAEoCzIVLmVudndpcmUudjEuTnVsbFZhbHVlSAASFAoKYm9vbF92YWx1ZRgCIAEoCEgAEhMKCWludF92YWx1ZRgDIAEoEkgAEhcKDWJpZ19pbnRfdmFsdWUYBCABKAxIABIVCgtmbG9hdF92YWx1ZRgFIAEoAUgAEhYKDHN0cmluZ192YWx1ZRgGIAEoCUgAEhUKC2J5dGVzX3ZhbHVlGAcgASgMSAASIwoFYXJyYXkYCCABKAsyEi5lbnZ3aXJlLnYxLlRlbnNvckgAEiQKBnNjYWxhchgJIAEoCzISLmVudndpcmUudjEuVGVuc29ySAASJQoEbGlzdBgKIAEoCzIVLmVudndpcmUudjEuVmFsdWVMaXN0SAASJgoFdHVwbGUYCyABKAsyFS5lbnZ3aXJlLnYxLlZhbHVlTGlzdEgAEiQKBGRpY3QYDCABKAsyFC5lbnZ3aXJlLnYxLlZhbHVlTWFwSAASMgoNY29tcGxleF92YWx1ZRgNIAEoCzIZLmVudndpcmUudjEuQ29tcGxleE51bWJlckgAEi8KDG9iamVjdF9hcnJheRgOIAEoCzIXLmVudndpcmUudjEuT2JqZWN0QXJyYXlIABInCgVncmFwaBgPIAEoCzIWLmVudndpcmUudjEuR3JhcGhWYWx1ZUgAEi0KC2VudW1fbWVtYmVyGBAgASgLMhYuZW52d2lyZS52MS5FbnVtTWVtYmVySAASFQoLdGV4dF9zdHJlYW0YESABKAlIABIkCgNzZXQYEiABKAsyFS5lbnZ3aXJlLnYxLlZhbHVlTGlzdEgAEiQKBm9wYXF1ZRgTIAEoCzISLmVudndpcmUudjEuT3BhcXVlSABCBgoEa2luZCrwAgoIRGF0YVR5cGUSGQoVREFUQV9UWVBFX1VOU1BFQ0lGSUVEEAASEgoOREFUQV9UWVBFX0JPT0wQARISCg5EQVRBX1RZUEVfSU5UOBACEhMKD0RBVEFfVFlQRV9JTlQxNhADEhMKD0RBVEFfVFlQRV9JTlQzMhAEEhMKD0RBVEFfVFlQRV9JTlQ2NBAFEhMKD0RBVEFfVFlQRV9VSU5UOBAGEhQKEERBVEFfVFlQRV9VSU5UMTYQBxIUChBEQVRBX1RZUEVfVUlOVDMyEAgSFAoQREFUQV9UWVBFX1VJTlQ2NBAJEhUKEURBVEFfVFlQRV9GTE9BVDE2EAoSFQoRREFUQV9UWVBFX0ZMT0FUMzIQCxIVChFEQVRBX1RZUEVfRkxPQVQ2NBAMEhcKE0RBVEFfVFlQRV9DT01QTEVYNjQQDRIYChREQVRBX1RZUEVfQ09NUExFWDEyOBAOEhMKD0RBVEFfVFlQRV9OVU1QWRAPQlUKEmV4YW1wbGUuZW52d2lyZS52MVABWiRlbnZ3aXJlLmV4YW1wbGUvZW52d2lyZS92MTtlbnZ3aXJldjGiAgNFV1aqAgpFbnZ3aXJlLlYxugIDRVdWYgZwcm90bzM");
+  fileDesc("ChdlbnZ3aXJlL3YxL3ZhbHVlcy5wcm90bxIKZW52d2lyZS52MSLOAQoGVGVuc29yEicKCWRhdGFfdHlwZRgBIAEoDjIULmVudndpcmUudjEuRGF0YVR5cGUSDQoFc2hhcGUYAiADKAQSDAoEZGF0YRgDIAEoDBIMCgRmaWxsGAQgASgIEhIKCm51bXB5X3R5cGUYBSABKAkSHgoRYXR0YWNobWVudF9vZmZzZXQYBiABKARIAIgBARImCgZkZXZpY2UYByABKAsyFi5lbnZ3aXJlLnYxLkRldmljZVNwYW5CFAoSX2F0dGFjaG1lbnRfb2Zmc2V0Ii0KCkRldmljZVNwYW4SDgoGb2Zmc2V0GAEgASgEEg8KB2xpYnJhcnkYAiABKAkiCwoJTnVsbFZhbHVlIi4KCVZhbHVlTGlzdBIhCgZ2YWx1ZXMYASADKAsyES5lbnZ3aXJlLnYxLlZhbHVlImkKClZhbHVlRW50cnkSDgoEbmFtZRgBIAEoCUgAEiIKBW90aGVyGAIgASgLMhEuZW52d2lyZS52MS5WYWx1ZUgAEiAKBXZhbHVlGAMgASgLMhEuZW52d2lyZS52MS5WYWx1ZUIFCgNrZXkiMwoIVmFsdWVNYXASJwoHZW50cmllcxgBIAMoCzIWLmVudndpcmUudjEuVmFsdWVFbnRyeSI/CgtPYmplY3RBcnJheRINCgVzaGFwZRgBIAMoBBIhCgZ2YWx1ZXMYAiADKAsyES5lbnZ3aXJlLnYxLlZhbHVlIncKCkdyYXBoVmFsdWUSIAoFbm9kZXMYASABKAsyES5lbnZ3aXJlLnYxLlZhbHVlEiAKBWVkZ2VzGAIgASgLMhEuZW52d2lyZS52MS5WYWx1ZRIlCgplZGdlX2xpbmtzGAMgASgLMhEuZW52d2lyZS52MS5WYWx1ZSIwCg1Db21wbGV4TnVtYmVyEgwKBHJlYWwYASABKAESEQoJaW1hZ2luYXJ5GAIgASgBIjEKCkVudW1NZW1iZXISEwoLZW51bWVyYXRpb24YASABKAkSDgoGbWVtYmVyGAIgASgJIikKBk9wYXF1ZRIRCgl0eXBlX25hbWUYASABKAkSDAoEdGV4dBgCIAEoCSKgBQoFVmFsdWUSJQoEbm9uZRgBIAEoCzIVLmVudndpcmUudjEuTnVsbFZhbHVlSAASFAoKYm9vbF92YWx1ZRgCIAEoCEgAEhMKCWludF92YWx1ZRgDIAEoEkgAEhcKDWJpZ19pbnRfdmFsdWUYBCABKAxIABIVCgtmbG9hdF92YWx1ZRgFIAEoAUgAEhYKDHN0cmluZ192YWx1ZRgGIAEoCUgAEhUKC2J5dGVzX3ZhbHVlGAcgASgMSAASIwoFYXJyYXkYCCABKAsyEi5lbnZ3aXJlLnYxLlRlbnNvckgAEiQKBnNjYWxhchgJIAEoCzISLmVudndpcmUudjEuVGVuc29ySAASJQoEbGlzdBgKIAEoCzIVLmVudndpcmUudjEuVmFsdWVMaXN0SAASJgoFdHVwbGUYCyABKAsyFS5lbnZ3aXJlLnYxLlZhbHVlTGlzdEgAEiQKBGRpY3QYDCABKAsyFC5lbnZ3aXJlLnYxLlZhbHVlTWFwSAASMgoNY29tcGxleF92YWx1ZRgNIAEoCzIZLmVudndpcmUudjEuQ29tcGxleE51bWJlckgAEi8KDG9iamVjdF9hcnJheRgOIAEoCzIXLmVudndpcmUudjEuT2JqZWN0QXJyYXlIABInCgVncmFwaBgPIAEoCzIWLmVudndpcmUudjEuR3JhcGhWYWx1ZUgAEi0KC2VudW1fbWVtYmVyGBAgASgLMhYuZW52d2lyZS52MS5FbnVtTWVtYmVySAASFQoLdGV4dF9zdHJlYW0YESABKAlIABIkCgNzZXQYEiABKAsyFS5lbnZ3aXJlLnYxLlZhbHVlTGlzdEgAEiQKBm9wYXF1ZRgTIAEoCzISLmVudndpcmUudjEuT3BhcXVlSABCBgoEa2luZCrwAgoIRGF0YVR5cGUSGQoVREFUQV9UWVBFX1VOU1BFQ0lGSUVEEAASEgoOREFUQV9UWVBFX0JPT0wQARISCg5EQVRBX1RZUEVfSU5UOBACEhMKD0RBVEFfVFlQRV9JTlQxNhADEhMKD0RBVEFfVFlQRV9JTlQzMhAEEhMKD0RBVEFfVFlQRV9JTlQ2NBAFEhMKD0RBVEFfVFlQRV9VSU5UOBAGEhQKEERBVEFfVFlQRV9VSU5UMTYQBxIUChBEQVRBX1RZUEVfVUlOVDMyEAgSFAoQREFUQV9UWVBFX1VJTlQ2NBAJEhUKEURBVEFfVFlQRV9GTE9BVDE2EAoSFQoRREFUQV9UWVBFX0ZMT0FUMzIQCxIVChFEQVRBX1RZUEVfRkxPQVQ2NBAMEhcKE0RBVEFfVFlQRV9DT01QTEVYNjQQDRIYChREQVRBX1RZUEVfQ09NUExFWDEyOBAOEhMKD0RBVEFfVFlQRV9OVU1QWRAPQlUKEmV4YW1wbGUuZW52d2lyZS52MVABWiRlbnZ3aXJlLmV4YW1wbGUvZW52d2lyZS92MTtlbnZ3aXJldjGiAgNFV1aqAgpFbnZ3aXJlLlYxugIDRVdWYgZwcm90bzM");
 
 /**
  * An n-dimensional array in C order.
@@ -65,6 +65,14 @@ export type Tensor = Message<"envwire.v1.Tensor"> & {
    * @generated from field: optional uint64 attachment_offset = 6;
    */
   attachmentOffset?: bigint | undefined;
+
+  /**
+   * Where the elements are in the memory of a device that client and server share, instead of in `data`. Only on a
+   * direct channel whose welcome offered such memory.
+   *
+   * @generated from field: envwire.v1.DeviceSpan device = 7;
+   */
+  device?: DeviceSpan | undefined;
 };
 
 /**
@@ -73,6 +81,34 @@ export type Tensor = Message<"envwire.v1.Tensor"> & {
  */
 export const TensorSchema: GenMessage<Tensor> = /*@__PURE__*/
   messageDesc(file_envwire_v1_values, 0);
+
+/**
+ * The place of a tensor's elements in the memory of a device that client and server share.
+ *
+ * @generated from message envwire.v1.DeviceSpan
+ */
+export type DeviceSpan = Message<"envwire.v1.DeviceSpan"> & {
+  /**
+   * Offset of the first element in the sender's part of the memory, in bytes; a multiple of 256.
+   *
+   * @generated from field: uint64 offset = 1;
+   */
+  offset: bigint;
+
+  /**
+   * The library of the array, as it is imported: "torch", "jax", "cupy". Empty in requests, and if it is unknown.
+   *
+   * @generated from field: string library = 2;
+   */
+  library: string;
+};
+
+/**
+ * Describes the message envwire.v1.DeviceSpan.
+ * Use `create(DeviceSpanSchema)` to create a new message.
+ */
+export const DeviceSpanSchema: GenMessage<DeviceSpan> = /*@__PURE__*/
+  messageDesc(file_envwire_v1_values, 1);
 
 /**
  * The absence of a value (Python's None).
@@ -87,7 +123,7 @@ export type NullValue = Message<"envwire.v1.NullValue"> & {
  * Use `create(NullValueSchema)` to create a new message.
  */
 export const NullValueSchema: GenMessage<NullValue> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_values, 1);
+  messageDesc(file_envwire_v1_values, 2);
 
 /**
  * An ordered list of values.
@@ -108,7 +144,7 @@ export type ValueList = Message<"envwire.v1.ValueList"> & {
  * Use `create(ValueListSchema)` to create a new message.
  */
 export const ValueListSchema: GenMessage<ValueList> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_values, 2);
+  messageDesc(file_envwire_v1_values, 3);
 
 /**
  * One key and its value.
@@ -152,7 +188,7 @@ export type ValueEntry = Message<"envwire.v1.ValueEntry"> & {
  * Use `create(ValueEntrySchema)` to create a new message.
  */
 export const ValueEntrySchema: GenMessage<ValueEntry> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_values, 3);
+  messageDesc(file_envwire_v1_values, 4);
 
 /**
  * A dictionary that keeps its order. Keys are unique.
@@ -173,7 +209,7 @@ export type ValueMap = Message<"envwire.v1.ValueMap"> & {
  * Use `create(ValueMapSchema)` to create a new message.
  */
 export const ValueMapSchema: GenMessage<ValueMap> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_values, 4);
+  messageDesc(file_envwire_v1_values, 5);
 
 /**
  * An array whose elements are values themselves (NumPy's object dtype).
@@ -201,7 +237,7 @@ export type ObjectArray = Message<"envwire.v1.ObjectArray"> & {
  * Use `create(ObjectArraySchema)` to create a new message.
  */
 export const ObjectArraySchema: GenMessage<ObjectArray> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_values, 5);
+  messageDesc(file_envwire_v1_values, 6);
 
 /**
  * One sample of a Graph space.
@@ -236,7 +272,7 @@ export type GraphValue = Message<"envwire.v1.GraphValue"> & {
  * Use `create(GraphValueSchema)` to create a new message.
  */
 export const GraphValueSchema: GenMessage<GraphValue> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_values, 6);
+  messageDesc(file_envwire_v1_values, 7);
 
 /**
  * A complex number.
@@ -264,7 +300,7 @@ export type ComplexNumber = Message<"envwire.v1.ComplexNumber"> & {
  * Use `create(ComplexNumberSchema)` to create a new message.
  */
 export const ComplexNumberSchema: GenMessage<ComplexNumber> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_values, 7);
+  messageDesc(file_envwire_v1_values, 8);
 
 /**
  * A member of an enumeration that both sides know by name.
@@ -292,7 +328,7 @@ export type EnumMember = Message<"envwire.v1.EnumMember"> & {
  * Use `create(EnumMemberSchema)` to create a new message.
  */
 export const EnumMemberSchema: GenMessage<EnumMember> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_values, 8);
+  messageDesc(file_envwire_v1_values, 9);
 
 /**
  * An object without a wire form: its class and its repr. It is never converted back to an object.
@@ -320,7 +356,7 @@ export type Opaque = Message<"envwire.v1.Opaque"> & {
  * Use `create(OpaqueSchema)` to create a new message.
  */
 export const OpaqueSchema: GenMessage<Opaque> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_values, 9);
+  messageDesc(file_envwire_v1_values, 10);
 
 /**
  * One typed value.
@@ -493,7 +529,7 @@ export type Value = Message<"envwire.v1.Value"> & {
  * Use `create(ValueSchema)` to create a new message.
  */
 export const ValueSchema: GenMessage<Value> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_values, 10);
+  messageDesc(file_envwire_v1_values, 11);
 
 /**
  * The element type of a tensor. Elements are little-endian and packed.
