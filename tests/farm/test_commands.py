@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -58,6 +59,20 @@ def test_status_in_a_pipe(target: str) -> None:
     rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert [row[1] for row in rows] == ["free"] * 2
     assert "2 servers" in done.stderr
+
+
+def test_a_server_killed_by_the_id_that_status_shows_is_replaced(target: str) -> None:
+    killed = pids(target)[0]
+    os.kill(killed, signal.SIGKILL)
+    deadline = time.monotonic() + 60
+    while killed in (now := pids(target)) or len(now) < 2:
+        assert time.monotonic() < deadline
+
+
+def pids(target: str) -> list[int]:
+    """Returns the process ids of a farm's servers that take Makes."""
+    rows = [line.split("\t") for line in run("farm", "status", target).stdout.splitlines()]
+    return [int(row[6]) for row in rows if row[1] == "free"]
 
 
 def test_makes_wait_at_the_farms_address() -> None:

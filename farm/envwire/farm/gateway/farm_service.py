@@ -130,6 +130,7 @@ def _status(member: Member, now: float) -> pb.ServerStatus:
         labels=member.hello.labels,
         silence=to_duration(member.silence(now)),
         tunnelled=member.hello.tunnelled,
+        pid=member.hello.pid,
     )
 
 

@@ -99,6 +99,7 @@ class ServerHello(google.protobuf.message.Message):
     KEEPS_SLOTS_FIELD_NUMBER: builtins.int
     TAKES_ADMIN_ORDERS_FIELD_NUMBER: builtins.int
     TUNNELLED_FIELD_NUMBER: builtins.int
+    PID_FIELD_NUMBER: builtins.int
     server_id: builtins.str
     """Identifies the server in the farm, also after a restart: usually its address. A server that registers under the
     id of an earlier one replaces it; the sessions of the earlier run are gone.
@@ -115,6 +116,8 @@ class ServerHello(google.protobuf.message.Message):
     """True for a server that obeys AdminOrder."""
     tunnelled: builtins.bool
     """True for a server that is reached only by Tunnel. `address` then only names it, for people and for its certificate."""
+    pid: builtins.int
+    """Its process id on its machine, or in its container; 0 for unknown."""
     @property
     def info(self) -> envwire.v1.environment_pb2.GetServerInfoResponse:
         """Its version, capacity and limits, and the run of the server as `incarnation`."""
@@ -139,9 +142,10 @@ class ServerHello(google.protobuf.message.Message):
         keeps_slots: builtins.bool = ...,
         takes_admin_orders: builtins.bool = ...,
         tunnelled: builtins.bool = ...,
+        pid: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["info", b"info"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["address", b"address", "environments", b"environments", "fingerprint", b"fingerprint", "info", b"info", "keeps_slots", b"keeps_slots", "labels", b"labels", "server_id", b"server_id", "takes_admin_orders", b"takes_admin_orders", "tunnelled", b"tunnelled"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["address", b"address", "environments", b"environments", "fingerprint", b"fingerprint", "info", b"info", "keeps_slots", b"keeps_slots", "labels", b"labels", "pid", b"pid", "server_id", b"server_id", "takes_admin_orders", b"takes_admin_orders", "tunnelled", b"tunnelled"]) -> None: ...
 
 global___ServerHello = ServerHello
 
@@ -879,6 +883,7 @@ class ServerStatus(google.protobuf.message.Message):
     LABELS_FIELD_NUMBER: builtins.int
     SILENCE_FIELD_NUMBER: builtins.int
     TUNNELLED_FIELD_NUMBER: builtins.int
+    PID_FIELD_NUMBER: builtins.int
     server_id: builtins.str
     """Its id in the farm."""
     address: builtins.str
@@ -897,6 +902,8 @@ class ServerStatus(google.protobuf.message.Message):
     """Its fingerprint."""
     tunnelled: builtins.bool
     """True for a server that is reached by Tunnel only."""
+    pid: builtins.int
+    """Its process id on its machine, or in its container; 0 for unknown."""
     @property
     def labels(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
         """Its labels."""
@@ -919,9 +926,10 @@ class ServerStatus(google.protobuf.message.Message):
         labels: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
         silence: google.protobuf.duration_pb2.Duration | None = ...,
         tunnelled: builtins.bool = ...,
+        pid: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["silence", b"silence"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["active_sessions", b"active_sessions", "address", b"address", "environment_count", b"environment_count", "fingerprint", b"fingerprint", "labels", b"labels", "max_sessions", b"max_sessions", "server_id", b"server_id", "silence", b"silence", "state", b"state", "tunnelled", b"tunnelled", "version", b"version"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["active_sessions", b"active_sessions", "address", b"address", "environment_count", b"environment_count", "fingerprint", b"fingerprint", "labels", b"labels", "max_sessions", b"max_sessions", "pid", b"pid", "server_id", b"server_id", "silence", b"silence", "state", b"state", "tunnelled", b"tunnelled", "version", b"version"]) -> None: ...
 
 global___ServerStatus = ServerStatus
 

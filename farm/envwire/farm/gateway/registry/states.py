@@ -115,6 +115,7 @@ class Member:
             server_id=self.hello.server_id,
             fingerprint=self.hello.fingerprint,
             tunnelled=self.hello.tunnelled,
+            pid=self.hello.pid,
             info=environment_pb2.GetServerInfoResponse(
                 version=info.version, incarnation=info.incarnation, max_sessions=info.max_sessions
             ),

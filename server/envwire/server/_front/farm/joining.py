@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import random
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -205,6 +206,7 @@ class Joiner:
             keeps_slots=True,
             takes_admin_orders=True,
             tunnelled=self._tunnelled,
+            pid=os.getpid(),
         )
 
     async def _obey(self, call: Any, writing: asyncio.Lock, admin: AdminOrders) -> None:

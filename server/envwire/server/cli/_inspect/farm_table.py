@@ -9,7 +9,17 @@ from envwire.server._words import counted
 if TYPE_CHECKING:
     from envwire.farm.v1 import farm_pb2
 
-COLUMNS = ("server", "state", "sessions", "of", "environments", "silent", "version", "labels")
+COLUMNS = (
+    "server",
+    "state",
+    "sessions",
+    "of",
+    "environments",
+    "silent",
+    "pid",
+    "version",
+    "labels",
+)
 
 
 def cells(server: farm_pb2.ServerStatus) -> list[str]:
@@ -26,6 +36,7 @@ def cells(server: farm_pb2.ServerStatus) -> list[str]:
         str(server.max_sessions),
         str(server.environment_count),
         f"{to_seconds(server.silence):.1f} s",
+        str(server.pid or "-"),
         server.version,
         labels or "-",
     ]
