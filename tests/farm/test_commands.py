@@ -106,6 +106,16 @@ def test_a_quota_of_a_farm_takes_tokens() -> None:
     assert "--quota counts by token; give --tokens as well" in done.stderr
 
 
+def test_the_health_of_a_farm_without_a_server() -> None:
+    gateway = Gateway().start()
+    try:
+        done = run("health", gateway.target)
+        assert (done.returncode, done.stdout) == (3, "")
+        assert "answers, but no server is in its farm; start one with `envwire serve" in done.stderr
+    finally:
+        gateway.kill()
+
+
 def test_status_of_nothing() -> None:
     done = run("farm", "status", "127.0.0.1:1")
     assert done.returncode == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import logging
 import os
 import select
 import threading
@@ -22,6 +23,8 @@ from envwire.server._front.event_loop import raise_file_limit
 from envwire.server.config import ServerConfig
 from envwire.server.server import Server
 
+_log = logging.getLogger("envwire.farm")
+
 #: Ray namespace of the actors, which are named server-0, server-1, ...
 NAMESPACE = "envwire"
 #: Each actor takes one CPU, is spread over the nodes, and is restarted without limit.
@@ -35,6 +38,8 @@ _PLACED: dict[str, Any] = {
 _STOP_SECONDS = 10.0
 #: Longest wait for the actors' addresses, in seconds: an actor that Ray cannot place never answers.
 _ANSWER_SECONDS = 5.0
+#: Seconds between two lines about servers that have not started.
+_TELL_SECONDS = 10.0
 #: How many Makes may wait while a server is being added.
 _QUEUE = 4096
 
@@ -124,6 +129,32 @@ class RayFleet:
             raise
         return str(address)
 
+    async def start(self, count: int) -> None:
+        """Starts the first servers; says what it waits for while that takes long, as without free CPUs.
+
+        Raises:
+            Exception: Ray's own error: a server did not start.
+        """
+        starts = [asyncio.ensure_future(self.add()) for _ in range(count)]
+        started = asyncio.gather(*starts)
+        try:
+            while not (await asyncio.wait([started], timeout=_TELL_SECONDS))[0]:
+                _log.warning("%s", self._waiting(sum(not each.done() for each in starts), count))
+            await started
+        finally:
+            started.cancel()
+
+    def _waiting(self, late: int, count: int) -> str:
+        cpus, free = (
+            int(told().get("CPU", 0))
+            for told in (self._ray.cluster_resources, self._ray.available_resources)
+        )
+        advice = "; add nodes to it, or ask for fewer servers with -n" if free < late else ""
+        return (
+            f"waiting for {late} of {count} servers, each of which takes a CPU: the Ray cluster has {cpus}, "
+            f"{free} of them free{advice}"
+        )
+
     async def drain(self, address: str) -> None:
         """Stops the server at an address for good (see `Fleet.drain`)."""
         actor = await self._actor_at(address)
@@ -173,7 +204,7 @@ async def _farm(
         fleet = RayFleet(ray, replace(config, join=(running.target,), insecure=True))
         scaler: asyncio.Future[None] | None = None
         try:
-            await asyncio.gather(*(fleet.add() for _ in range(count)))
+            await fleet.start(count)
             await running.registered(count)
             if scale is not None:
                 scaler = asyncio.ensure_future(keep_scaled(running, fleet, scale))

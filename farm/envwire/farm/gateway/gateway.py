@@ -116,7 +116,7 @@ async def gateway(
     maker = Maker(registry, queue, tally, quotas, registrations, relayed_slots)
     signer = TicketSigner(clock)
     allocator = Allocator(registry, registrations, clock, config.queue, config.queue_timeout)
-    health = Health(access)
+    health = Health(access, lambda: registry.is_served)
     service = EnvironmentService(
         access, registry, routes, maker, quotas, incarnation, clock, config.max_make_bytes
     )
@@ -130,7 +130,7 @@ async def gateway(
     server.add_generic_rpc_handlers(tuple(each.handlers() for each in services))
     port = GrpcPort(server, config, access)
     http_routes = partial(_http_routes, access, registry, tally, allocator, queue, clock)
-    upkeep = Upkeep(registry, routes, clock)
+    upkeep = Upkeep(registry, routes, clock, health.refresh)
     try:
         target = await port.start()
         await health.set(health_pb2.HealthCheckResponse.SERVING)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
@@ -24,12 +24,20 @@ class Upkeep:
         registry: The servers.
         routes: The connections to them.
         clock: Monotonic time, in seconds.
+        swept: Called after each sweep.
     """
 
-    def __init__(self, registry: Registry, routes: Routes, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        routes: Routes,
+        clock: Callable[[], float],
+        swept: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self._registry = registry
         self._routes = routes
         self._clock = clock
+        self._swept = swept
         self._probes: dict[Member, asyncio.Task[None]] = {}
         registry.on_dead, registry.on_cut = self._on_dead, self._probe_soon
         self._sweeper = asyncio.ensure_future(self._sweep_forever())
@@ -39,6 +47,8 @@ class Upkeep:
             await asyncio.sleep(_SWEEP_SECONDS)
             for member in self._registry.sweep(self._clock()):
                 self._probe_soon(member)
+            if self._swept is not None:
+                await self._swept()
 
     def _probe_soon(self, member: Member) -> None:
         if member not in self._probes:

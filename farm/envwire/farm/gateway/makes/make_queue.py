@@ -90,6 +90,8 @@ class MakeQueue:
             return _SETTLING, _UNDECIDED_SECONDS if self._registry.is_making(requirements) else 0.0
         if any(requirements.matches(each) and not each.dead for each in self._registry):
             return _SETTLING, SETTLE_SECONDS
+        if self._length and not self._registry.is_served:  # the first server may be on its way
+            return self._length, self._timeout
         return _SETTLING, self._settled - now
 
     def _advance(self) -> None:

@@ -60,6 +60,11 @@ class Registry:
         """The current servers, in no particular order."""
         return self._members.values()
 
+    @property
+    def is_served(self) -> bool:
+        """Whether there is any server that was not found dead."""
+        return any(not each.dead for each in self._members.values())
+
     def register(
         self,
         hello: pb.ServerHello,

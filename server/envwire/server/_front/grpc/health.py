@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import grpc
@@ -26,10 +27,14 @@ class Health:
 
     Args:
         access: Identifies callers.
+        serves: Whether the service itself can be used: a gateway without a server is well, and makes nothing.
     """
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, serves: Callable[[], bool] = lambda: True) -> None:
         self._access = access
+        self._serves = serves
+        self._status: int = health_pb2.HealthCheckResponse.SERVING
+        self._told: int | None = None
         self._servicer: Any = aio_health.HealthServicer()
         self._watching = 0
 
@@ -44,8 +49,16 @@ class Health:
 
     async def set(self, status: int) -> None:
         """Sets the server's health."""
-        for name in ("", SERVICE):
-            await self._servicer.set(name, status)
+        self._status = status
+        await self._servicer.set("", status)
+        await self.refresh()
+
+    async def refresh(self) -> None:
+        """Tells watches whether the service can be used now."""
+        status = self._status if self._serves() else health_pb2.HealthCheckResponse.NOT_SERVING
+        if status != self._told:
+            self._told = status
+            await self._servicer.set(SERVICE, status)
 
     async def _check(self, _: Any, context: Context) -> health_pb2.HealthCheckResponse:
         connection = connection_of(context)
@@ -54,6 +67,7 @@ class Health:
             self._access.on_answered(connection)
 
         cast("Any", context).add_done_callback(count)
+        await self.refresh()
         answer: health_pb2.HealthCheckResponse
         answer = await self._servicer.Check(await self._request(context), context)
         return answer

@@ -56,3 +56,17 @@ def test_a_full_farm_refuses_at_once() -> None:
         assert caught.value.reason is Reason.CAPACITY_REACHED
 
     asyncio.run(run())
+
+
+def test_a_make_before_the_first_server_waits_for_it() -> None:
+    async def run() -> None:
+        farm = Farm()
+        queue = MakeQueue(farm.registry, lambda: farm.now, 1, 60.0)
+        farm.now = 10.0  # long after the gateway's start
+        waiting = asyncio.ensure_future(queue.claim(POLE))
+        await asyncio.sleep(0)
+        assert len(queue) == 1
+        server = farm.add("a")
+        assert await waiting is server
+
+    asyncio.run(run())
