@@ -1,6 +1,6 @@
 #!/bin/bash
-# Makes certificates and tokens for trying a farm out, unless they exist. Each service and the agents get a directory
-# with the files that they need, and no others. The CA's key exists only while this runs.
+# Makes certificates and tokens for trying a farm out, unless they exist. Each service, the agents and the operator get a
+# directory with the files that they need, and no others. The CA's key exists only while this runs.
 # Usage: make_secrets.sh DIR SERVER...
 set -euo pipefail
 umask 077
@@ -30,6 +30,7 @@ give() {
 
 envwire certs "$work/ca" >/dev/null 2>&1
 token agent --scope play --scope observe
+token operator --scope observe --scope admin
 for name in proxy gateway "${servers[@]}"; do
     certificate "$name"
 done
@@ -43,9 +44,11 @@ done
 
 cat "$work/proxy"/{server.pem,server-key.pem} >"$work/proxy/proxy.pem"
 give proxy "$work/proxy/proxy.pem"
-mkdir "$work/agent"
-cp "$work/agent.token" "$work/agent/token"
-give agent "$work/agent/token"
+for name in agent operator; do
+    mkdir "$work/$name"
+    cp "$work/$name.token" "$work/$name/token"
+    give "$name" "$work/$name/token"
+done
 # The file that says that all others are there.
 cat "$work"/*.line >"$work/gateway/tokens"
 give gateway "$work/gateway"/{server.pem,server-key.pem,tokens}

@@ -55,7 +55,9 @@ def test_services_mount_their_own_volume_only(services: dict[str, Any]) -> None:
 def test_nobody_else_meets_the_ca(services: dict[str, Any]) -> None:
     maker = services["secrets"]
     volumes = Counter(mount.partition(":")[0] for mount in maker["volumes"])
-    assert volumes == Counter([*services.keys() - {"secrets"}, "agent", "./make_secrets.sh"])
+    assert volumes == Counter(
+        [*services.keys() - {"secrets"}, "agent", "operator", "./make_secrets.sh"]
+    )
     assert maker["tmpfs"] == ["/tmp"]
     assert maker["network_mode"] == "none"
     assert "restart" not in maker
@@ -70,7 +72,8 @@ def test_services_get_the_files_that_they_name(services: dict[str, Any], made: P
                 if str(value).startswith(_MOUNTED)
             }
             assert {path.name for path in (made / name).iterdir()} == named | {"ca.pem"}, name
-    assert {path.name for path in (made / "agent").iterdir()} == {"ca.pem", "token"}
+    for person in ("agent", "operator"):
+        assert {path.name for path in (made / person).iterdir()} == {"ca.pem", "token"}
 
 
 def test_no_secret_is_given_twice(made: Path) -> None:
@@ -79,7 +82,7 @@ def test_no_secret_is_given_twice(made: Path) -> None:
         for path in made.rglob("*")
         if path.is_file() and path.name not in {"ca.pem", "tokens"}
     ]
-    assert len(secrets) == len(set(secrets)) == 3 * len(_SERVERS) + 3 + 1
+    assert len(secrets) == len(set(secrets)) == 3 * len(_SERVERS) + 3 + 2
     assert all(path.stat().st_mode & 0o077 == 0 for path in made.rglob("*"))
 
 
@@ -90,8 +93,8 @@ def test_the_ca_can_issue_nothing_more(made: Path) -> None:
 
 def test_tokens_are_for_one_user_or_server_each(made: Path) -> None:
     known = {each.name: each for each in read_tokens((made / "gateway/tokens").read_text())}
-    assert known.keys() == _SERVERS | {"agent"}
-    assert not any(Scope.ADMIN in each.scopes for each in known.values())
+    assert known.keys() == _SERVERS | {"agent", "operator"}
+    assert [name for name in known if Scope.ADMIN in known[name].scopes] == ["operator"]
     for name in _SERVERS:
         assert known[name].servers.refusal(name + ":50051", name + ":50051") == ""
         assert known[name].servers.refusal("server:50051", "server:50051")

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import re
 import secrets
 import time
@@ -33,6 +34,8 @@ from envwire.server._auth.reloading import Reloaded
 from envwire.server._auth.scopes import Scope
 from envwire.server._auth.server_patterns import ANY_SERVER, ServerPatterns
 from envwire.server._settings.checks import FilePath
+
+_log = logging.getLogger("envwire.server")
 
 _PREFIX = "envwire_"  # a prefix that secret scanners recognise
 _NAME = re.compile(r"[\w.@-]+")
@@ -161,6 +164,12 @@ class TokenFile:
     def __post_init__(self, clock: Callable[[], float]) -> None:
         self._reloaded = Reloaded([self._path], self._read, clock)
         self._known = self._listed = self._reloaded.get()
+        if len(self._known) == len(self._more):
+            _log.warning(
+                "%s has no token, so nobody can use this server; append the second line that `envwire token NAME` "
+                "prints",
+                self._path,
+            )
 
     def _read(self) -> tuple[Token, ...]:
         try:

@@ -116,3 +116,18 @@ def test_a_quota_is_a_number(quota: str) -> None:
     name, scopes, digest = new_token("alice", {Scope.PLAY})[1].split()
     with pytest.raises(ValueError, match="line 1: quota=N is given once, and N is 1 or more"):
         read_tokens(f"{name} {scopes} quota={quota} {digest}")
+
+
+@pytest.mark.parametrize("text", ["", "\n# to be filled in\n"])
+def test_a_file_without_a_token_is_told(
+    text: str, path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    path.write_text(text)
+    file = TokenFile(str(path), clock)
+    assert caplog.messages == [
+        f"{path} has no token, so nobody can use this server; append the second line that `envwire token NAME` prints"
+    ]
+    write_tokens(path, PLAYERS)
+    assert names(file) == PLAYERS.keys()
+    TokenFile(str(path), clock)
+    assert len(caplog.messages) == 1
