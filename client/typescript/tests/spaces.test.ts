@@ -2,11 +2,14 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { BoxSpace } from "../src/gen/envwire/v1/spaces_pb.js";
+import { toBinary } from "@bufbuild/protobuf";
+import { FollowedSpace } from "../src/client/followed_space.js";
+import { type BoxSpace, SpaceSchema } from "../src/gen/envwire/v1/spaces_pb.js";
 import { array, Graph, NdArray, Scalar, type Space, spaces, tuple, type Value } from "../src/index.js";
 import { Box } from "../src/spaces/arrays.js";
 import { decodeSpace } from "../src/spaces/decoding.js";
 import { encodeSpace } from "../src/spaces/encoding.js";
+import { readResetAnswer } from "../src/wire/steps.js";
 
 const BOX = spaces.box(-1, [1, 2], [2]);
 const TREE = spaces.dict({ a: BOX, b: spaces.tuple(spaces.discrete(3, -1), spaces.text(4)) });
@@ -132,4 +135,26 @@ test("bounds of float16 are finite where their numbers are", () => {
   const box = encodeSpace(new Box(low as never, high as never)).kind.value as BoxSpace;
   assert.deepEqual([...(box.boundedBelow?.data ?? [])], [1]);
   assert.deepEqual([...(box.boundedAbove?.data ?? [])], [0]);
+});
+
+test("a reset replaces a space, an equal one stays the same object, and without one the first is back", () => {
+  const [first, bytes] = [
+    spaces.discrete(3),
+    (n: number) => toBinary(SpaceSchema, encodeSpace(spaces.discrete(n))),
+  ];
+  const followed = new FollowedSpace(first);
+  followed.follow(undefined);
+  assert.equal(followed.present, first);
+  const nothing = [0x0a, 2, 0x0a, 0];
+  const answer = readResetAnswer(Uint8Array.of(...nothing, 0x3a, bytes(5).length, ...bytes(5)));
+  assert.equal(answer.observationSpace, undefined);
+  followed.follow(answer.actionSpace);
+  assert.ok(followed.present.contains(4));
+  const changed = followed.present;
+  followed.follow(bytes(5));
+  assert.equal(followed.present, changed);
+  followed.follow(bytes(2));
+  assert.ok(!followed.present.contains(2));
+  followed.follow(undefined);
+  assert.equal(followed.present, first);
 });

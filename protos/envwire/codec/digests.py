@@ -2,8 +2,9 @@
 
 Client and server each keep a running digest of the answers to a recording's requests. It must be the same for every
 transport and for two runs of the same environment. So these parts of an answer are left out: warnings; the text of
-opaque values, which may contain addresses; `info["episode"]`, in which wrappers report an episode's duration; and the
-seed of a mirrored generator, which is unknown where its state was set. The elements of large tensors are digested after
+opaque values, which may contain addresses; `info["episode"]`, in which wrappers report an episode's duration; the
+seed of a mirrored generator, which is unknown where its state was set; and changed spaces, whose own generators may
+have been seeded by the system. The elements of large tensors are digested after
 the message, attached or not. Of an error, only the reason is digested.
 """
 
@@ -27,6 +28,7 @@ CHECKPOINT: Final = 64
 _DIGEST_BYTES: Final = 16
 _LENGTH_BYTES: Final = 8
 _EPISODIC: Final = frozenset({"reset", "step"})
+_SPACES: Final = "observation_space", "action_space"
 _TIMED: Final = "episode"
 Digested: TypeAlias = "list[bytes | memoryview]"
 """The parts of an answer that are digested."""
@@ -111,6 +113,9 @@ def digested_message(
     response.ClearField("notices")
     body = getattr(response, kind)
     body.ClearField("warnings")
+    if kind == "reset":
+        for name in _SPACES:
+            body.ClearField(name)
     if kind in _EPISODIC and body.HasField("random"):
         body.random.ClearField("np_random_seed")
     taken: list[bytes | memoryview] = []

@@ -482,6 +482,8 @@ class ResetResponse(google.protobuf.message.Message):
     WARNINGS_FIELD_NUMBER: builtins.int
     RANDOM_FIELD_NUMBER: builtins.int
     MEMBER_RESETS_FIELD_NUMBER: builtins.int
+    OBSERVATION_SPACE_FIELD_NUMBER: builtins.int
+    ACTION_SPACE_FIELD_NUMBER: builtins.int
     @property
     def observation(self) -> envwire.v1.values_pb2.Value:
         """The observation."""
@@ -502,6 +504,16 @@ class ResetResponse(google.protobuf.message.Message):
     def member_resets(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___MemberReset]:
         """For a vector environment with `report_member_resets`: the members that were reset without a seed."""
 
+    @property
+    def observation_space(self) -> envwire.v1.spaces_pb2.Space:
+        """Space of observations from now on, if it is not the one with which the environment was made; absent for that one.
+        The spaces of a vector environment do not change.
+        """
+
+    @property
+    def action_space(self) -> envwire.v1.spaces_pb2.Space:
+        """Space of actions from now on; absent for the one with which the environment was made."""
+
     def __init__(
         self,
         *,
@@ -510,9 +522,11 @@ class ResetResponse(google.protobuf.message.Message):
         warnings: collections.abc.Iterable[envwire.v1.status_pb2.Warning] | None = ...,
         random: global___RandomMirror | None = ...,
         member_resets: collections.abc.Iterable[global___MemberReset] | None = ...,
+        observation_space: envwire.v1.spaces_pb2.Space | None = ...,
+        action_space: envwire.v1.spaces_pb2.Space | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["info", b"info", "observation", b"observation", "random", b"random"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["info", b"info", "member_resets", b"member_resets", "observation", b"observation", "random", b"random", "warnings", b"warnings"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["action_space", b"action_space", "info", b"info", "observation", b"observation", "observation_space", b"observation_space", "random", b"random"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["action_space", b"action_space", "info", b"info", "member_resets", b"member_resets", "observation", b"observation", "observation_space", b"observation_space", "random", b"random", "warnings", b"warnings"]) -> None: ...
 
 global___ResetResponse = ResetResponse
 

@@ -16,6 +16,7 @@ namespace envwire {
 
 namespace v1 {
 class MakeResponse;
+class ResetResponse;
 }  // namespace v1
 
 namespace internal {
@@ -70,6 +71,7 @@ class RemoteBase {
   // Closes the environment, as Close() does, but ignores failures.
   virtual ~RemoteBase();
 
+  // The present spaces. A reset replaces them if the environment changes them.
   const Space& observation_space() const { return observation_space_; }
   const Space& action_space() const { return action_space_; }
   const Dict& metadata() const { return metadata_; }
@@ -92,11 +94,16 @@ class RemoteBase {
  protected:
   explicit RemoteBase(std::unique_ptr<internal::Connection> connection);
   internal::Connection& connection() const;
+  // Takes the spaces that a reset has changed.
+  void FollowSpaces(v1::ResetResponse* reset);
 
  private:
   std::unique_ptr<internal::Connection> connection_;
   Space observation_space_;
   Space action_space_;
+  // Those with which the environment was made.
+  Space made_observation_space_;
+  Space made_action_space_;
   Dict metadata_;
 };
 

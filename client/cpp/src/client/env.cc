@@ -10,13 +10,16 @@ using internal::Answer;
 using internal::Connection;
 using internal::Kind;
 
-// `Result` is an observation and an info, or those of all members.
-template <class Result>
-Result ServeReset(Connection& connection, std::optional<std::int64_t> seed, const std::optional<Dict>& options) {
+Answer& ServeReset(Connection& connection, std::optional<std::int64_t> seed, const std::optional<Dict>& options) {
   v1::ResetRequest request;
   if (seed) request.mutable_seed()->set_int_value(*seed);
   if (options) internal::Encode(*options, request.mutable_options());
-  Answer& answer = connection.driver().Serve(Kind::kReset, &request);
+  return connection.driver().Serve(Kind::kReset, &request);
+}
+
+// `Result` is an observation and an info, or those of all members.
+template <class Result>
+Result ReadReset(Answer& answer) {
   v1::ResetResponse* reset = answer.message.mutable_reset();
   internal::FillAllowance fills;
   return {internal::Decode(reset->mutable_observation(), answer.attachments, &fills),
@@ -49,6 +52,8 @@ RemoteBase::RemoteBase(std::unique_ptr<Connection> connection)
     : connection_(std::move(connection)),
       observation_space_(internal::Decode(connection_->made().mutable_observation_space())),
       action_space_(internal::Decode(connection_->made().mutable_action_space())),
+      made_observation_space_(observation_space_),
+      made_action_space_(action_space_),
       metadata_(internal::Decode(connection_->made().mutable_metadata(), {})) {}
 
 RemoteBase::RemoteBase(RemoteBase&& other) noexcept = default;
@@ -58,6 +63,12 @@ RemoteBase::~RemoteBase() = default;
 Connection& RemoteBase::connection() const {
   if (!connection_) throw Error("SESSION_CLOSED", "this environment was moved from");
   return *connection_;
+}
+
+void RemoteBase::FollowSpaces(v1::ResetResponse* reset) {
+  observation_space_ = reset->has_observation_space() ? internal::Decode(reset->mutable_observation_space())
+                                                      : made_observation_space_;
+  action_space_ = reset->has_action_space() ? internal::Decode(reset->mutable_action_space()) : made_action_space_;
 }
 
 Value RemoteBase::Render() {
@@ -105,7 +116,9 @@ Env Env::Make(const std::string& target, const std::string& id, const MakeOption
 }
 
 ResetResult Env::Reset(std::optional<std::int64_t> seed, const std::optional<Dict>& options) {
-  return ServeReset<ResetResult>(connection(), seed, options);
+  Answer& answer = ServeReset(connection(), seed, options);
+  FollowSpaces(answer.message.mutable_reset());
+  return ReadReset<ResetResult>(answer);
 }
 
 StepResult Env::Step(const Value& action) {
@@ -143,7 +156,7 @@ VectorEnv VectorEnv::Make(const std::string& target, const std::string& id, std:
 std::uint32_t VectorEnv::num_envs() const { return made().vector().num_envs(); }
 
 VectorReset VectorEnv::Reset(std::optional<std::int64_t> seed, const std::optional<Dict>& options) {
-  return ServeReset<VectorReset>(connection(), seed, options);
+  return ReadReset<VectorReset>(ServeReset(connection(), seed, options));
 }
 
 VectorStep VectorEnv::Step(const Value& actions) {

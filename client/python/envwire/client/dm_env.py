@@ -52,9 +52,9 @@ class RemoteEnvironment(_Environment):
         self, /, target: Any, env_id: str, *, seed: int | None = None, **settings: Any
     ) -> None:
         self._remote = RemoteEnv(target, env_id, **settings)
+        self._spaces: tuple[Any, Any] = None, None
         try:
-            self._observation_spec = _spec_of(self._remote.observation_space, "observation")
-            self._action_spec = _spec_of(self._remote.action_space, "action")
+            self._read_specs()
         except BaseException:
             self._remote.close()
             raise
@@ -62,9 +62,18 @@ class RemoteEnvironment(_Environment):
         self._fresh = True
         self.info: dict[str, Any] = {}
 
+    def _read_specs(self) -> None:
+        """Describes the spaces, unless they are those of the last time: a reset may replace them."""
+        spaces = self._remote.observation_space, self._remote.action_space
+        if spaces[0] is not self._spaces[0] or spaces[1] is not self._spaces[1]:
+            self._observation_spec = _spec_of(spaces[0], "observation")
+            self._action_spec = _spec_of(spaces[1], "action")
+            self._spaces = spaces
+
     def reset(self) -> Any:
         """Starts an episode and returns its first `TimeStep`."""
         observation, self.info = self._remote.reset(seed=self._seed)
+        self._read_specs()
         self._seed, self._fresh = None, False
         return _dm_env.restart(observation)
 

@@ -28,7 +28,9 @@ export interface StepManyResult<Observation = Value, Info = Mapping> {
 export class RemoteEnv<Observation = Value, Info = Mapping> extends Remote {
   /** Starts an episode. */
   async reset(options: ResetOptions & CallOptions = {}): Promise<ResetResult<Observation, Info>> {
-    return resetResult(await this.driver.serve(operations.reset(options), options), this.warn);
+    const answer = await this.driver.serve(operations.reset(options), options);
+    this.followSpaces(answer);
+    return resetResult(answer, this.warn);
   }
 
   /** Takes one step. */

@@ -7,7 +7,9 @@ import type { Space } from "../spaces/space.js";
 import type { UnaryTransport } from "../transports/unary.js";
 import { fromMapMessage } from "../values/messages.js";
 import type { Mapping, Value } from "../values/types.js";
+import type { ResetAnswer } from "../wire/steps.js";
 import type { CallOptions, Driver } from "./driver.js";
+import { FollowedSpace } from "./followed_space.js";
 import { LeaseKeeper } from "./lease_keeper.js";
 import { type Warn, warn } from "./results.js";
 
@@ -40,24 +42,40 @@ export async function closeSession(
 }
 
 export abstract class Remote implements AsyncDisposable {
-  readonly observationSpace: Space;
-  readonly actionSpace: Space;
   readonly metadata: Mapping;
   readonly renderMode: string | undefined;
   protected readonly driver: Driver;
   protected readonly warn: Warn = warn;
   readonly #connection: Connection;
   readonly #keeper: LeaseKeeper;
+  readonly #observationSpace: FollowedSpace;
+  readonly #actionSpace: FollowedSpace;
 
   constructor(connection: Connection) {
     const { driver, made, control } = connection;
     this.#connection = connection;
     this.#keeper = new LeaseKeeper(driver, control);
     this.driver = driver;
-    this.observationSpace = decodeSpace(made.observationSpace);
-    this.actionSpace = decodeSpace(made.actionSpace);
+    this.#observationSpace = new FollowedSpace(decodeSpace(made.observationSpace));
+    this.#actionSpace = new FollowedSpace(decodeSpace(made.actionSpace));
     this.metadata = fromMapMessage(made.metadata);
     this.renderMode = made.renderMode;
+  }
+
+  /** The space of observations; a reset may replace it, if the environment changes its spaces. */
+  get observationSpace(): Space {
+    return this.#observationSpace.present;
+  }
+
+  /** The space of actions; a reset may replace it. */
+  get actionSpace(): Space {
+    return this.#actionSpace.present;
+  }
+
+  /** Takes the spaces that a reset has changed. */
+  protected followSpaces({ observationSpace, actionSpace }: ResetAnswer): void {
+    this.#observationSpace.follow(observationSpace);
+    this.#actionSpace.follow(actionSpace);
   }
 
   /** The contract's own messages: the answer to `Make`, and any request, as bytes. */

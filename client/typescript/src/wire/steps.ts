@@ -128,6 +128,9 @@ export interface ResetAnswer {
   observation: Value;
   info: Mapping;
   warnings: Warning[];
+  /** Spaces, serialised; absent for one with which the environment was made. */
+  observationSpace?: Uint8Array;
+  actionSpace?: Uint8Array;
 }
 
 export function readResetAnswer(body: Uint8Array, attachments?: Uint8Array): ResetAnswer {
@@ -136,16 +139,19 @@ export function readResetAnswer(body: Uint8Array, attachments?: Uint8Array): Res
   const warnings: Warning[] = [];
   let observation: Value | undefined;
   let info: Mapping = {};
+  const spaces: Pick<ResetAnswer, "observationSpace" | "actionSpace"> = {};
   while (reader.more) {
     const tag = reader.varint();
     if (tag === 0x0a) observation = readValue(reader, context);
     else if (tag === 0x12) info = readMapping(reader, context);
     else if (tag === 0x1a) warnings.push(readWarning(reader));
+    else if (tag === 0x32) spaces.observationSpace = reader.delimited();
+    else if (tag === 0x3a) spaces.actionSpace = reader.delimited();
     else reader.skip(tag);
   }
   if (observation === undefined)
     throw new MalformedMessageError("the answer to a reset lacks its observation");
-  return { observation, info, warnings };
+  return { observation, info, warnings, ...spaces };
 }
 
 /** What a server answers to a step. */

@@ -10,6 +10,7 @@ from envwire.codec import CodecError, Family, FaultError, Reason, fault_from_exc
 from envwire.codec.values.encoding import decode_mapping, decode_value, decode_values
 from envwire.codec.values.tensors import FillAllowance
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
+from envwire.server._hosting.changed_spaces import ChangedSpaces
 from envwire.server._hosting.np_random import restore
 from envwire.server._hosting.vector.member_starts import MemberStarts
 from envwire.server._hosting.vector.vector_hosts import RESET_MASK, MembersHost, is_vector
@@ -53,8 +54,9 @@ class HostedEnv:
     attribute_access: AttributeAccess = EVERYTHING
 
     def __post_init__(self) -> None:
-        """Detects whether the environment can save its state."""
+        """Notes the environment's spaces, and detects whether it can save its state."""
         self.snapshots = Snapshots(self.env)
+        self.spaces = ChangedSpaces(self.env)
 
     @property
     def member_resets(self) -> Sequence[environment_pb2.MemberReset]:

@@ -36,6 +36,7 @@ def reset(hosted: HostedEnv, request: pb.ResetRequest, answer: Answer) -> Event:
     if request.mirror_np_random:
         mirror(env, response.random)
     response.member_resets.extend(hosted.member_resets)
+    hosted.spaces.write(env, response)
     return Event.RESET
 
 

@@ -145,7 +145,9 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         with self._guard:
             if self._handle.vacant:
                 await self._make()
-            return await reset(self._handle, self._random, seed, options)
+            result, spaces = await reset(self._handle, self._random, seed, options)
+            self._follow(spaces)
+            return result
 
     async def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Takes a step (see `Env.step`)."""
@@ -238,12 +240,13 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
     async def save_state(self) -> SavedState:
         """Saves the state of the environment (see `envwire.client.RemoteEnv.save_state`)."""
         with self._guard:
-            return await save(self._handle, self._random)
+            return await save(self._handle, self._random, self._new_spaces)
 
     async def restore_state(self, state: SavedState) -> None:
         """Restores a state that `save_state` returned (see `envwire.client.RemoteEnv.restore_state`)."""
         with self._guard:
             await restore(self._handle, self._random, state)
+            self._follow(state.spaces)
 
     async def fork(self) -> Self:
         """Returns a second environment in the same state (see `envwire.client.RemoteEnv.fork`)."""

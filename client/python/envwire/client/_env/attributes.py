@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import warnings
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -24,6 +25,7 @@ from envwire.client._session.attributes import (
     SetAttribute,
 )
 from envwire.client._session.notices import Notice
+from envwire.client._session.operations import NewSpaces
 from envwire.client._session.stats import ConnectionStats
 from envwire.client.errors import InvalidRequestError, NotAllowedError
 from envwire.codec import (
@@ -46,9 +48,10 @@ H = TypeVar("H", bound=BaseSessionHandle[Any])
 #: Names that a proxy is never asked for on the server: those of Python, of proxies, and those that Jupyter and
 #: Gymnasium look for on every object.
 _OWN_NAMES = re.compile(r"__|_(handle|remote|cached_spec|kept_spec|repr_\w*_|ipython_\w*)$")
+_SPACES = NewSpaces._fields
 #: What a proxy sets after its handle, from the answer to its Make.
 _DESCRIBED = frozenset(
-    ("action_space", "metadata", "observation_space", "render_mode", "reward_range", "spec")
+    (*_SPACES, "_made_spaces", "_new_spaces", "metadata", "render_mode", "reward_range", "spec")
 )
 
 
@@ -96,12 +99,15 @@ class EnvAttributes(Generic[H]):
     observation_space: Any
     action_space: Any
 
+    _made_spaces: Sequence[Any]
+    _new_spaces: NewSpaces
+
     def _describe(self, made: environment_pb2.MakeResponse) -> None:
         """Sets the attributes from the answer to a Make."""
         family = self._family
-        self.observation_space, self.action_space = read_spaces(
-            made, made.description, family, "observation_space", "action_space"
-        )
+        self._made_spaces = read_spaces(made, made.description, family, *_SPACES)
+        self._new_spaces = NewSpaces()
+        self.observation_space, self.action_space = self._made_spaces
         allowance = FillAllowance()
         self.metadata = decode_mapping(made.metadata, family, allowance=allowance)
         self.render_mode = made.render_mode if made.HasField("render_mode") else None
@@ -113,6 +119,17 @@ class EnvAttributes(Generic[H]):
             self.spec.kwargs = self._arguments.spec_kwargs(self.spec.kwargs)
             # The server applies the wrappers. `make` would import them here, by names that the server sent.
             self.spec.additional_wrappers = ()
+
+    def _follow(self, spaces: NewSpaces) -> None:
+        """Replaces the spaces that a reset has changed; the others stay the same objects."""
+        if spaces == self._new_spaces:
+            return
+        for index, name in enumerate(_SPACES):
+            if spaces[index] is None:
+                setattr(self, name, self._made_spaces[index])
+            elif spaces[index] != self._new_spaces[index]:
+                setattr(self, name, *read_spaces(spaces, str(self), self._family, name))
+        self._new_spaces = spaces
 
     @property
     def connection_stats(self) -> ConnectionStats:
@@ -134,8 +151,9 @@ class EnvAttributes(Generic[H]):
         """Returns a copy of this object for a copy of its environment, with its own spaces, metadata and generator."""
         clone = object.__new__(type(self))
         vars(clone).update(vars(self))
-        for name in ("observation_space", "action_space", "metadata"):
-            setattr(clone, name, copy.deepcopy(getattr(self, name)))
+        memo: dict[int, Any] = {}
+        for name in (*_SPACES, "_made_spaces", "metadata"):
+            setattr(clone, name, copy.deepcopy(getattr(self, name), memo))
         clone._handle, clone._random = handle, self._random.copy()
         return clone
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._session.attributes import GetRandom
-from envwire.client._session.operations import Operation, Reset, Step, StepMany
+from envwire.client._session.operations import NewSpaces, Operation, Reset, Step, StepMany
 from envwire.client.errors import InvalidRequestError, RemoteEnvError, RemoteError
 from envwire.codec.steps import StepResult
 from envwire.v1 import spaces_pb2
@@ -30,8 +30,8 @@ async def reset(
     random: MirroredRandom,
     seed: int | None,
     options: dict[str, Any] | None,
-) -> tuple[Any, dict[str, Any]]:
-    """Starts an episode.
+) -> tuple[tuple[Any, dict[str, Any]], NewSpaces]:
+    """Starts an episode; also returns the environment's new spaces.
 
     Args:
         handle: The environment.
@@ -46,11 +46,12 @@ async def reset(
     if state is None and seed is None and strategy.recording is not None:
         # Not the mirror's: a method that was called since the last answer may have drawn.
         state = await _generator_state(handle)
-    result, mirror = await _ask(handle, random, Reset(seed, options, state, random.active))
+    answer = await _ask(handle, random, Reset(seed, options, state, random.active))
+    result, mirror, spaces = answer
     strategy.observe(result[0])
     if mirror is not None:
         random.absorb(mirror)
-    return result
+    return result, spaces
 
 
 async def _generator_state(handle: Handle) -> spaces_pb2.RandomState | None:

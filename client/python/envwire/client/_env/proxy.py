@@ -135,7 +135,8 @@ class RemoteProxy(RemoteAttributes):
         if handle.vacant:
             handle.make()
             self._random = MirroredRandom(self._family)
-        result = run(reset(handle, self._random, seed, options))
+        result, spaces = run(reset(handle, self._random, seed, options))
+        self._follow(spaces)
         if self._viewer is not None:
             self._viewer.show(self._frame())
         return result
@@ -201,12 +202,12 @@ class RemoteProxy(RemoteAttributes):
         """Saves the state of the environment, so that `restore_state` can return to it.
 
         The environment needs methods for it (see docs/reliability.md), or has to be recorded for `on_lost="replay"`.
-        The state of objects in this program, such as `action_space`, is not saved.
+        The state of objects in this program, such as the generator of `action_space`, is not saved.
 
         Raises:
             InvalidRequestError: The environment cannot save its state.
         """
-        return run(save(self._handle, self._random))
+        return run(save(self._handle, self._random, self._new_spaces))
 
     def restore_state(self, state: SavedState) -> None:
         """Restores a state that `save_state` returned.
@@ -216,6 +217,7 @@ class RemoteProxy(RemoteAttributes):
         """
         self._used = True
         run(restore(self._handle, self._random, state))
+        self._follow(state.spaces)
 
     def fork(self) -> Self:
         """Returns a second, independent environment in the same state.

@@ -14,7 +14,7 @@ from envwire.client._env.np_random import MirroredRandom
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.bring_back import replay
 from envwire.client._session.attributes import GetRandom, HasAttribute
-from envwire.client._session.operations import RestoreState, SaveState
+from envwire.client._session.operations import NewSpaces, RestoreState, SaveState
 from envwire.client._session.recording.recording import Recording
 from envwire.client.errors import InvalidRequestError, RemoteError
 from envwire.codec import Reason
@@ -34,15 +34,17 @@ class SavedState:
         number: The server's number for it.
         recording: The recording that stands in for the state, if the server cannot save it.
         drawn: State of the mirrored generator after draws on the client; None if there were none.
+        spaces: The environment's new spaces.
     """
 
     lineage: object
     number: int
     recording: Recording | None
     drawn: spaces_pb2.RandomState | None
+    spaces: NewSpaces
 
 
-async def save(handle: Handle, random: MirroredRandom) -> SavedState:
+async def save(handle: Handle, random: MirroredRandom, spaces: NewSpaces) -> SavedState:
     """Saves the state of an environment.
 
     Raises:
@@ -54,7 +56,7 @@ async def save(handle: Handle, random: MirroredRandom) -> SavedState:
         number = await handle.ask(SaveState(), recover=True)
     except InvalidRequestError as error:
         recording = _instead(handle.strategy.recording, error)
-    return SavedState(handle.lineage, number, recording, random.changed())
+    return SavedState(handle.lineage, number, recording, random.changed(), spaces)
 
 
 async def restore(handle: Handle, random: MirroredRandom, state: SavedState) -> None:

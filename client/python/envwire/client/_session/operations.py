@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from envwire.client._errors.faults import exception
 from envwire.codec import (
@@ -117,9 +117,24 @@ class StepMany:
         return results, exception(decode_fault(answer.error, family), family)
 
 
+class NewSpaces(NamedTuple):
+    """The spaces of an environment that are not those with which it was made; None for one that is."""
+
+    observation_space: spaces_pb2.Space | None = None
+    action_space: spaces_pb2.Space | None = None
+
+    @classmethod
+    def of(cls, answer: pb.ResetResponse) -> NewSpaces:
+        """Returns those of the answer to a reset."""
+        return cls(
+            answer.observation_space if answer.HasField("observation_space") else None,
+            answer.action_space if answer.HasField("action_space") else None,
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """The start of an episode. Result: ((observation, info), the generator's state or None).
+    """The start of an episode. Result: ((observation, info), the generator's state or None, the new spaces).
 
     Attributes:
         seed: None; a number, from which environment i of a vector gets `seed + i`; or one for each environment.
@@ -150,12 +165,12 @@ class Reset:
 
     def read(
         self, answer: pb.ResetResponse, area: Area | None, family: Family
-    ) -> tuple[tuple[Any, dict[Any, Any]], pb.RandomMirror | None]:
+    ) -> tuple[tuple[Any, dict[Any, Any]], pb.RandomMirror | None, NewSpaces]:
         """Reads the answer."""
         allowance = FillAllowance()
         observation = decode_value(answer.observation, family, area=area, allowance=allowance)
         info = decode_mapping(answer.info, family, area=area, allowance=allowance)
-        return (observation, info), answer.random if self.mirror else None
+        return (observation, info), answer.random if self.mirror else None, NewSpaces.of(answer)
 
 
 class Render:

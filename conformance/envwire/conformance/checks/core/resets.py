@@ -71,6 +71,14 @@ def options_reach_the_environment(context: CheckContext) -> None:
     expect_equal(len(session.reset().info.entries), 0, "entries of the info without options")
 
 
+@check("DRIVE-27", over=ALL)
+def spaces_that_do_not_change_are_not_sent_again(context: CheckContext) -> None:
+    """A reset of Counter, which keeps its spaces, sends none."""
+    answer = context.make().reset(1)
+    changed = answer.HasField("observation_space") or answer.HasField("action_space")
+    expect_equal(changed, False, "whether the answer has spaces")
+
+
 @check("STATE-3", over=ALL)
 def a_reset_begins_anew(context: CheckContext) -> None:
     """A reset in the middle of an episode starts a new one."""

@@ -7,10 +7,13 @@ from collections.abc import Generator, Sequence
 from functools import partial
 from typing import Any
 
+from envwire.codec import FaultError, Reason
 from envwire.envs.type_guards import is_tuple_or_list
 from envwire.server._hosting.np_random import write_state
 from envwire.server._words import counted
 from envwire.v1 import environment_pb2
+
+SPACES = "observation_space", "action_space"
 
 
 class StandIn:
@@ -25,6 +28,48 @@ class StandIn:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._member, name)
+
+
+class MemberWithFixedSpaces(StandIn):
+    """Wraps a member of a vector environment, and refuses a reset that changes its spaces.
+
+    A `SyncVectorEnv` would go on with batches that no longer fit the member.
+
+    Args:
+        index: Its index in the vector environment.
+        member: The environment.
+    """
+
+    def __init__(self, index: int, member: Any) -> None:
+        super().__init__(member)
+        self._name = f"member {index}"
+        self._spaces = [(name, getattr(member, name)) for name in SPACES]
+        self.step = member.step  # bound directly: steps skip this wrapper
+
+    def reset(self, **kwargs: Any) -> Any:
+        """Resets the member.
+
+        Raises:
+            FaultError: UNSUPPORTED: its spaces are no longer those that it was made with.
+        """
+        result = self._member.reset(**kwargs)
+        for name, made in self._spaces:
+            check_unchanged(self._name, name, made, getattr(self._member, name))
+        return result
+
+
+def check_unchanged(whose: str, name: str, made: Any, space: Any) -> None:
+    """Refuses a space that differs from the one with which a vector environment was made.
+
+    Raises:
+        FaultError: UNSUPPORTED.
+    """
+    if space is not made and space != made:
+        raise FaultError(
+            Reason.UNSUPPORTED,
+            f"the reset changed the {name} of {whose} from {made} to {space}, and the spaces of a vector environment "
+            "are fixed: make single environments, or one with a space that holds all of them",
+        )
 
 
 class ReportingMember(StandIn):

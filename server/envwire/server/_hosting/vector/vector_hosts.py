@@ -11,10 +11,18 @@ import numpy as np
 from envwire.codec import Family, FaultError, Reason
 from envwire.envs.type_guards import is_array, is_mapping
 from envwire.server._hosting.vector.columns import columns, gather
-from envwire.server._hosting.vector.members import Members, ReportingMember, standing_in
+from envwire.server._hosting.vector.members import (
+    SPACES,
+    Members,
+    MemberWithFixedSpaces,
+    ReportingMember,
+    check_unchanged,
+    standing_in,
+)
 from envwire.v1 import environment_pb2
 
 RESET_MASK = "reset_mask"
+_SINGLE_SPACES = "single_observation_space", "single_action_space"
 
 
 class NativeHost:
@@ -47,8 +55,16 @@ class NativeHost:
         return self.env.unwrapped
 
     def reset(self, **kwargs: Any) -> tuple[Any, Any]:
-        """Starts an episode in every environment."""
+        """Starts an episode in every environment.
+
+        Raises:
+            FaultError: UNSUPPORTED: its spaces are no longer those that it was made with.
+        """
         observations, infos = self.env.reset(**kwargs)
+        for name in (*SPACES, *_SINGLE_SPACES):
+            check_unchanged(
+                "the vector environment", name, getattr(self, name), getattr(self.env, name)
+            )
         return observations, infos
 
     def get_wrapper_attr(self, name: str) -> Any:
@@ -81,6 +97,7 @@ class MembersHost(NativeHost):
     def __init__(self, env: Any, *, report_resets: bool = False) -> None:
         super().__init__(env)
         self.member_resets: list[environment_pb2.MemberReset] = []
+        env.envs = [MemberWithFixedSpaces(*each) for each in enumerate(env.envs)]
         if report_resets:
             members = enumerate(env.envs)
             env.envs = [ReportingMember(*each, self.member_resets) for each in members]
