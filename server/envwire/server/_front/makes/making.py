@@ -30,6 +30,11 @@ from envwire.server._processes.process import Process
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 
+#: The warning with which a Make is answered on a server that ends sessions which are not used.
+_MAX_IDLE = (
+    "this server ends an environment that gets no request for {:g} s (--max-idle); a later step then raises "
+    "SessionLostError, and reset() makes the environment again"
+)
 #: The order to make an environment, or the session to copy.
 _Order = MakeOrder | SessionRecord
 
@@ -87,6 +92,7 @@ class SessionMaker:
         name, link = self._sessions.new_id(), warm.link if warm else None
         session = SessionRecord(lease, clock, timeout, on_end, process, name, link, self._backlog)
         session.owner, session.group = client.name, group.name
+        session.activity.max_idle = self._config.max_idle
         session.what = session.env_id = request.env_id
         session.as_arrays = request.vector.vectorization_mode not in {"", "sync"}
         if isinstance(order, SessionRecord):
@@ -152,6 +158,8 @@ class SessionMaker:
         made.direct.addresses.extend(self._direct_addresses)
         made.lease.CopyFrom(to_duration(session.activity.lease))
         made.step_timeout.CopyFrom(to_duration(session.activity.timeout))
+        if idle := self._config.max_idle:
+            made.warnings.add(category="UserWarning", text=_MAX_IDLE.format(idle))
         return reply
 
 

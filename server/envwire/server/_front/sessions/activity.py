@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import select
 import socket
 from collections.abc import Callable
@@ -88,6 +89,7 @@ class Activity:
             connected.
         busy_since: When the request that the front waits for began; None if it waits for none.
         streams: Number of open streams that used the session.
+        max_idle: Seconds for which a connected client may send no request; 0 for ever.
         waited: Total seconds for which the front waited for replies of the process.
     """
 
@@ -99,12 +101,15 @@ class Activity:
     busy_since: float | None = field(default=None, init=False)
     streams: int = field(default=0, init=False)
     waited: float = field(default=0.0, init=False)
+    max_idle: float = field(default=0.0, init=False)
     _presence: Presence | None = field(default=None, init=False)
     _served: int = field(default=0, init=False)
     _unread_since: float | None = field(default=None, init=False)
+    _probes: int = field(default=0, init=False)
+    _used: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self.lease_runs_from = self._heard_at = self._clock()
+        self.lease_runs_from = self._heard_at = self._used_at = self._clock()
 
     def touch(self) -> None:
         """Renews the lease."""
@@ -115,6 +120,11 @@ class Activity:
         self.lease_runs_from = self._clock()
         if self.busy_since is None:
             self.busy_since = self.lease_runs_from
+
+    def probed(self) -> None:
+        """Records that a probe was sent, which the process counts like a request of its client."""
+        self._probes += 1
+        self.asked()
 
     def answered(self, more: bool) -> None:
         """Records a reply of the process.
@@ -172,6 +182,7 @@ class Activity:
         """Excludes time during which the front's own event loop was stalled from lease and request deadlines."""
         self.lease_runs_from += seconds
         self._heard_at += seconds
+        self._used_at += seconds
         if self._unread_since is not None:
             self._unread_since += seconds
         if self.busy_since is not None:
@@ -197,6 +208,17 @@ class Activity:
         """Returns whether the lease has run out: no request, stream or direct channel for that long."""
         unused = self.streams == 0 and self.busy_since is None
         return unused and now - self.lease_runs_from > self.lease
+
+    def idle_left(self, now: float) -> float:
+        """Returns the seconds until the session ends unless its client sends a request; infinity if it may stay."""
+        if not self.max_idle:
+            return math.inf
+        used = self._process.scoreboard.served(self._link.slot) - self._probes
+        if used > self._used or (
+            self.busy and used == self._used
+        ):  # fewer while a probe is not answered
+            self._used, self._used_at = used, now
+        return self._used_at + self.max_idle - now
 
     def _served_for(self) -> float:
         return self._process.scoreboard.busy_for(self._link.slot)

@@ -20,7 +20,9 @@ class Life(Enum):
     MAKING = "its environment is being made"
     LIVE = "its requests are served"
     CLOSED = "its client closed it, or may no longer use it, or its operator ended it"
-    EXPIRED = "its client was gone for longer than its lease"
+    EXPIRED = (
+        "its client was gone for longer than its lease, or sent no request for longer than it may"
+    )
     DRAINED = "the server stopped"
     LOST = "its process died, or was killed because it hung or misbehaved"
 
@@ -33,6 +35,7 @@ class Event(Enum):
     REVOKE = "revoke"
     TERMINATE = "terminate"
     EXPIRE = "expire"
+    IDLE = "idle"
     DRAIN = "drain"
     OVERRUN = "overrun"
     DIE = "die"
@@ -58,6 +61,7 @@ ENDS: dict[Event, End] = {
     Event.REVOKE: End(Life.CLOSED, Reason.SESSION_CLOSED, kills=False),
     Event.TERMINATE: End(Life.CLOSED, Reason.SESSION_CLOSED, kills=False),
     Event.EXPIRE: End(Life.EXPIRED, Reason.SESSION_EXPIRED, kills=False),
+    Event.IDLE: End(Life.EXPIRED, Reason.SESSION_EXPIRED, kills=False),
     Event.DRAIN: End(Life.DRAINED, Reason.DRAINING, kills=False),
     Event.OVERRUN: End(Life.LOST, Reason.STEP_TIMEOUT, kills=True),
     Event.DIE: End(Life.LOST, Reason.SESSION_LOST, kills=True),
@@ -118,6 +122,11 @@ _TEXTS: dict[Event, _Text] = {
         "session {session_id} ended: no stream and no request for its lease of {lease} s. Make the environment again, "
         "and ask for a longer lease or keep a stream open",
         ("session_id", "lease"),
+    ),
+    Event.IDLE: _Text(
+        "session {session_id} ended: its client sent no request for {idle} s, as long as the operator lets it keep an "
+        "environment unused (--max-idle). Make the environment again",
+        ("session_id",),
     ),
     Event.DRAIN: _Text(
         "the server was stopped, and its time to finish is over. Once it runs again, or on another server, reset() "

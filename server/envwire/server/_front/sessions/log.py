@@ -58,6 +58,13 @@ def log_end(session: SessionRecord, reason: FaultError) -> None:
     _log_line(level, session, text, output, **fields)
 
 
+def log_unused(session: SessionRecord, left: float) -> None:
+    """Logs that a session will end because its client does not use it."""
+    unused = session.activity.max_idle - left
+    text = f"no request for {unused:.0f} s; it ends in {left:.0f} s unless one comes (--max-idle)"
+    _log_line(logging.WARNING, session, text)
+
+
 def log_not_swept(session: SessionRecord) -> None:
     """Logs the exception that a sweep of the session raised."""
     text = "a sweep of it failed"

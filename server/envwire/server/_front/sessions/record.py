@@ -35,6 +35,8 @@ from envwire.wire.envelope import session_header
 
 #: A request that every session refuses; the refusal is a sign of life and has no side effect.
 _PROBE = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()).SerializeToString()
+#: The end of a session that is not used is told when this part of `max_idle` is left.
+_TOLD_PART = 0.2
 
 
 @dataclass(eq=False)
@@ -94,6 +96,7 @@ class SessionRecord:
         """Takes a slot in the process."""
         self._ended: asyncio.Future[FaultError] = asyncio.get_running_loop().create_future()
         self._is_made = False
+        self._told = False
         self._pending = SessionBacklog(backlog)
         self._link = warm.pass_to(self) if warm else self.process.open(self)
         self.header = session_header(self.id, self.secret)
@@ -189,7 +192,7 @@ class SessionRecord:
         with contextlib.suppress(LinkLostError):
             self._link.relay(_PROBE).cancel()  # only the arrival of a reply matters
             self._pending.take(self.owner, len(_PROBE))
-            self.activity.asked()
+            self.activity.probed()
 
     @property
     def state(self) -> str:
@@ -315,9 +318,22 @@ class SessionRecord:
             "owner": self.owner,
             "lease": f"{self.activity.lease:g}",
             "timeout": f"{self.activity.timeout:g}",
+            "idle": f"{self.activity.max_idle:g}",
             "pid": str(self.process.pid),
             "option": "--step-timeout" if self._is_made else "--make-timeout",
         }
+
+    def begins_to_end(self, left: float) -> bool:
+        """Returns, once, that the session will end soon because its client does not use it.
+
+        Args:
+            left: Seconds until it ends unless its client sends a request.
+        """
+        told, self._told = self._told, left < _TOLD_PART * self.activity.max_idle
+        if told or not self._told:
+            return False
+        self._note(f"not used: ends in {left:.0f} s")
+        return True
 
     def on_closed(self) -> None:
         """Records that its client closed it on a direct channel."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
 from envwire.server._front.sessions.life import Event
-from envwire.server._front.sessions.log import log_end, log_not_swept
+from envwire.server._front.sessions.log import log_end, log_not_swept, log_unused
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.session_totals import MakeTimings, SessionTotals
 from envwire.server._front.sessions.slots import GroupSlots, Reservations
@@ -303,3 +303,7 @@ def _sweep(session: SessionRecord, now: float) -> None:
         session.end(Event.OVERRUN)
     elif session.activity.expired(now):
         session.end(Event.EXPIRE)
+    elif (left := session.activity.idle_left(now)) <= 0:
+        session.end(Event.IDLE)
+    elif session.begins_to_end(left):
+        log_unused(session, left)

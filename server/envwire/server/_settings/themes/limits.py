@@ -26,6 +26,11 @@ class LimitsSettings:
         POSITIVE,
     )
     max_lease: float = _setting(3600.0, "Longest lease that a client may ask for.", POSITIVE)
+    max_idle: float = _setting(
+        0.0,
+        "How long a connected client may keep an environment without a request; 0 for ever.",
+        NOT_NEGATIVE,
+    )
     step_timeout: float = _inherited(
         60.0, "Time for one request; a hung environment is killed after it.", POSITIVE
     )
