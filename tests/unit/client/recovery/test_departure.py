@@ -118,3 +118,24 @@ def test_a_move_that_did_not_begin_takes_no_time(monkeypatch: Any) -> None:
     assert departures.due(session, None, Step(0)) is None
     departures.cancel()
     assert spent == []
+
+
+def test_a_short_move_leaves_time_for_more(monkeypatch: Any) -> None:
+    monkeypatch.setattr(departure.keeper, "keep", lambda _: None)
+    monkeypatch.setattr(departure, "_budget", MoveBudget(Clock()))
+
+    class Session:
+        driver = None
+
+    strategy: Any = SimpleNamespace(moves=True, leaves_before=lambda _: True)
+    session: Any = SimpleNamespace(
+        pending=False, retries=SimpleNamespace(elsewhere=True), notices=()
+    )
+    maker: Any = SimpleNamespace(make=lambda *_: Session())
+    for _ in range(3):
+        departures = Departures(maker, strategy)
+        assert departures.due(session, None, Step(0)) is None
+        assert departures._departure is not None
+        departures._departure._made.result(60.0)
+        assert departures.due(session, None, Step(0)) is not None
+        departures.cancel()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from envwire.client._session.operations import StepMany
+from envwire.client._session.operations import Reset, StepMany
 from envwire.codec import encode_value, envwire_family
 from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
@@ -21,3 +21,10 @@ def test_observations_of_a_chunk_may_be_attached() -> None:
     steps, error = StepMany([0, 0]).read(answer, area, envwire_family())
     assert error is None
     assert identical([step[0] for step in steps], observations)
+
+
+def test_options_without_entries_are_options() -> None:
+    bodies = pb.ResetRequest(), pb.ResetRequest()
+    Reset(options={}).write(bodies[0])
+    Reset(options=None).write(bodies[1])
+    assert [body.HasField("options") for body in bodies] == [True, False]

@@ -96,8 +96,20 @@ def test_a_broken_answer_is_left_to_the_usual_reader() -> None:
     assert identical(reader.read(raw), result)
 
 
-def _outcome(reader: StepResponseReader, raw: bytes) -> str:
+def test_attached_observations_of_another_size_are_left_to_the_usual_reader() -> None:
+    writer, reader = BatchResponseWriter(), BatchResponseReader(envwire_family())
+    usual, attached = StepResponseReader(envwire_family()), Attachments()
+    raw = writer.write(_result(1024), attached)
+    area = _area(attached)
+    assert raw is not None
+    assert area is not None
+    assert reader.read(raw, area) is not None
+    for wrong in (None, area[:-1], np.append(area, area[:1])):
+        assert _outcome(reader, raw, wrong) == _outcome(usual, raw, wrong)
+
+
+def _outcome(reader: StepResponseReader, raw: bytes, area: Any = None) -> str:
     try:
-        return repr(reader.read(raw))
+        return repr(reader.read(raw, area))
     except Exception as error:
         return repr(error)

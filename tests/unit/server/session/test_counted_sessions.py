@@ -132,6 +132,14 @@ def test_episodes_of_a_recording_were_counted_and_the_one_it_ends_in_is_counted_
     assert scene.kept.episodes == [(6.0, 3)]
 
 
+def test_a_recording_that_comes_in_parts_counts_each_request_once(scene: Scene) -> None:
+    requests = recorded("reset", *["step"] * 3, "reset", "step")
+    for begin, end in ((0, 2), (2, 6)):
+        part = pb.ReplayRequest(requests=requests[begin:end], position=begin, epoch=1)
+        scene.ask("replay", part)
+    assert [served for served, _, _ in scene.kept.replays] == [2, 4]
+
+
 def test_a_request_that_comes_again_is_noted_and_counts_once(scene: Scene) -> None:
     scene.ask("reset", pb.ResetRequest())
     for _ in range(2):

@@ -114,6 +114,14 @@ def test_it_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert long.overflowed
 
 
+def test_what_it_forgot_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("envwire.client._session.recording.member_request_log.MAX_BYTES", 30_000)
+    recorded = log(size=1, limit=10_000)
+    for number in range(3000):
+        recorded.add(STEP, answer(number), {0: None} if number % 10 == 0 else {})
+        assert not recorded.overflowed or number < 2 * 64
+
+
 def seeded(seed: Any, mask: Any = None) -> bytes:
     request = pb.InteractRequest(reset=pb.ResetRequest())
     encode_value(seed, request.reset.seed)
