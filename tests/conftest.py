@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from envwire.server import Server
+from tests.forked_servers import forked_servers
 
 HOSTED = (
     "tests/*",
@@ -44,6 +45,12 @@ def pytest_xdist_auto_num_workers() -> int:
     return 2 * (os.cpu_count() or 1)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leaves slow folders unread where none of their tests would run."""
+    slow = collection_path.parent == TESTS and collection_path.name in SLOW
+    return True if slow and "not (slow" in config.option.markexpr else None
+
+
 #: Hundreds of processes import NumPy here, and a pool of threads for each costs more than the rest of NumPy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 gc.disable()  # it would search all tests that are collected so far, again and again
@@ -62,6 +69,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.relative_to(TESTS).parts[0] in SLOW:
             item.add_marker("slow")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forked_servers() -> Iterator[None]:
+    """Starts the servers of all tests sooner."""
+    with forked_servers():
+        yield
 
 
 @pytest.fixture(scope="session")

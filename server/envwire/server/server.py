@@ -111,14 +111,7 @@ class Server:
             check_system()
         except OSError as error:
             raise ServerError(str(error)) from None
-        process = subprocess.Popen(
-            [sys.executable, "-m", "envwire.server._server_process"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        self._process = process
+        process = self._process = _new_process()
         patience = self._config.drain_timeout + _STOP_SECONDS
         self._finalizer = weakref.finalize(self, _stop, process, patience)
         try:
@@ -159,6 +152,17 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+def _new_process() -> subprocess.Popen[str]:
+    """Starts the server's program, which then waits for its settings."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "envwire.server._server_process"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def _stop(process: subprocess.Popen[str], patience: float) -> None:
