@@ -677,8 +677,7 @@ def test_an_environment_that_is_dropped_after_a_cancelled_step_is_closed(
     assert eventually(lambda: active(patient.target) == 0)
 
 
-@pytest.mark.parametrize("transport", ["direct", "stream", "unary"])
-@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize(("transport", "number"), cross(["direct", "stream", "unary"], [2, 1]))
 def test_a_cancelled_close_goes_on_in_the_background(
     patient: Server, transport: str, number: int
 ) -> None:

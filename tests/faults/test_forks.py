@@ -12,8 +12,9 @@ import pytest
 from envwire.server import Server
 from tests.faults.hungry_envs import HUNGRY
 from tests.faults.scene import serve
+from tests.tiers import cross
 
-ways = pytest.mark.parametrize("transport", ["unary", "stream", "direct"])
+WAYS = ["stream", "unary", "direct"]
 
 BEGINNING = """
 import multiprocessing, os, subprocess, sys, threading
@@ -120,8 +121,8 @@ assert [each.exitcode for each in children] == [0, 0, 0]
 """
 
 BODIES = {
-    "between steps": BETWEEN_STEPS,
     "during steps": DURING_STEPS,
+    "between steps": BETWEEN_STEPS,
     "during a slow step": DURING_A_SLOW_STEP,
     "with requests under way": WITH_REQUESTS_UNDER_WAY,
     "children": CHILDREN,
@@ -134,8 +135,7 @@ def hungry() -> Iterator[Server]:
         yield server
 
 
-@ways
-@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@pytest.mark.parametrize(("body", "transport"), cross(BODIES, WAYS))
 def test_a_program_that_forks_hangs_nowhere(hungry: Server, transport: str, body: str) -> None:
     run(hungry, transport, body)
 

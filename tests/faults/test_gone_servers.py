@@ -21,6 +21,7 @@ from envwire.client import (
 )
 from envwire.server import Server
 from tests.faults.scene import alive, eventually, family_of
+from tests.tiers import first
 
 CARTPOLE = "CartPole-v1"
 TRANSPORTS = ("direct", "stream", "unary")
@@ -85,7 +86,7 @@ def kill(server: Server) -> None:
     assert eventually(lambda: not any(map(alive, processes)))
 
 
-@pytest.mark.parametrize("end", [stop, kill])
+@pytest.mark.parametrize("end", first([kill, stop]))
 def test_a_server_that_is_gone_is_said_to_be(
     end: Callable[[Server], None], caplog: pytest.LogCaptureFixture
 ) -> None:

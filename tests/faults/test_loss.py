@@ -25,7 +25,7 @@ from tests.conftest import ROOT
 from tests.faults.scene import alive, eventually
 from tests.faults.test_processes import active
 from tests.hosted_envs import Fault
-from tests.tiers import cross
+from tests.tiers import cross, first
 
 FAULTY = "tests/Faulty-v0"
 HOSTED = ["CartPole-v1", "FrozenLake-v1", "Pendulum-v1", "tests/*"]
@@ -156,7 +156,7 @@ def test_truncation_by_a_killed_session(fragile: Server) -> None:
     env.close()
 
 
-@pytest.mark.parametrize("transport", ["direct", "direct-unix", "direct-tcp"])
+@pytest.mark.parametrize("transport", first(["direct", "direct-unix", "direct-tcp"]))
 def test_a_process_that_dies_before_its_channel_is_opened_is_a_lost_session(
     fragile: Server, transport: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

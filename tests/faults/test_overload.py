@@ -241,7 +241,7 @@ def test_who_does_not_read_a_direct_channel_fills_no_memory(server: Server) -> N
 
 
 def test_a_flood_of_makes_is_refused_in_time() -> None:
-    with serve(max_sessions=4, lease=1.0) as server:
+    with serve(max_sessions=4, lease=5.0) as server:
         line = grpc.insecure_channel(server.target)
         ask = method(line, "Make")
         request = pb.MakeRequest(env_id=HUNGRY).SerializeToString()

@@ -27,6 +27,7 @@ from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb
 from tests.faults.scene import alive, eventually
 from tests.hosted_envs import Fault
+from tests.tiers import first
 
 ROOT = str(Path(__file__).parent.parent.parent)
 FAULTY = "tests/Faulty-v0"
@@ -52,7 +53,7 @@ def active(server: Server) -> int:
     return reply.get_server_info.active_sessions
 
 
-@pytest.mark.parametrize("transport", ["unary", "stream"])
+@pytest.mark.parametrize("transport", first(["stream", "unary"]))
 @pytest.mark.parametrize(
     ("fault", "error", "says"),
     [
@@ -101,7 +102,7 @@ def test_a_process_that_dies_under_a_step_is_told(fragile: Server) -> None:
     env.close()
 
 
-@pytest.mark.parametrize("transport", ["unary", "stream"])
+@pytest.mark.parametrize("transport", first(["stream", "unary"]))
 def test_the_slot_of_a_killed_client_is_freed_within_the_lease(
     fragile: Server, transport: str
 ) -> None:
@@ -156,7 +157,7 @@ def test_collected_and_exited_clients_free_their_slots(fragile: Server) -> None:
     assert active(fragile) == 0, "an exiting program closes what it left open"
 
 
-@pytest.mark.parametrize("transport", ["unary", "stream"])
+@pytest.mark.parametrize("transport", first(["stream", "unary"]))
 def test_the_clients_own_timeout(server: Server, transport: str) -> None:
     env = RemoteEnv(server.target, FAULTY, transport=transport, timeout=0.9)
     pid = env.reset()[1]["pid"]
@@ -226,7 +227,7 @@ def test_a_program_that_dies_takes_its_server_with_it() -> None:
     assert eventually(lambda: not alive(pid))
 
 
-@pytest.mark.parametrize("transport", ["unary", "stream"])
+@pytest.mark.parametrize("transport", first(["stream", "unary"]))
 def test_a_forked_child_makes_an_environment_of_its_own(fragile: Server, transport: str) -> None:
     script = (
         "import os\nfrom envwire.client import RemoteEnv, SessionClosedError\n"
