@@ -78,6 +78,41 @@ TEST(Direct, AttachmentsBeyondTheMemoryAreAnErrorOfTheLibrary) {
   EXPECT_THROW(served.transport->Exchange({Kind::kStep, ""}, "", Clock::now() + kLong, &answer), Error);
 }
 
+TEST(Direct, FramesWithoutAnEndAreWaitedForUntilTheDeadline) {
+  const std::string header = Announced(1'000, 0);
+  for (const std::string& said : {std::string(), header.substr(0, 7), header + "half", Announced(0, 8) + "half"}) {
+    Served served;
+    served.Say(said);
+    Answer answer;
+    EXPECT_THROW(served.transport->Exchange({Kind::kStep, ""}, "", Clock::now() + kMoment, &answer), Error);
+  }
+}
+
+TEST(Direct, TheEndOfTheConnectionEndsAWait) {
+  Served served;
+  served.socket.reset();
+  Answer answer;
+  EXPECT_THROW(served.transport->Exchange({Kind::kStep, ""}, "", Clock::now() + kLong, &answer), ConnectionError);
+}
+
+// Returns a field of protobuf, with its length before it.
+std::string Field(char tag, const std::string& bytes) {
+  std::string field(1, tag);
+  std::size_t left = bytes.size();
+  for (; left >= 0x80; left >>= 7U) field += static_cast<char>((left & 0x7fU) | 0x80U);
+  return field + static_cast<char>(left) + bytes;
+}
+
+TEST(Direct, ValuesThatNestWithoutEndAreNotRead) {
+  std::string value;
+  for (int depth = 0; depth < 10'000; ++depth) value = Field(0x52, Field(0x0a, value));  // a list in a list
+  const std::string answered = Field(0x22, Field(0x0a, value));                          // the observation of a step
+  Served served;
+  served.Say(Announced(answered.size(), 0) + answered);
+  Answer answer;
+  EXPECT_THROW(served.transport->Exchange({Kind::kStep, ""}, "", Clock::now() + kLong, &answer), ConnectionError);
+}
+
 TEST(Direct, OfManyAddressesAFewAreTried) {
   const Descriptor listener = ListenTcp("127.0.0.1", 0);
   auto dialled = std::async(std::launch::async, [&] {
