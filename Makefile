@@ -249,11 +249,11 @@ format: $(VENV)/.dev ## Format the code.
 	$(BIN)/ruff check --fix .
 	cd protos && ../$(BIN)/buf format --write
 
-protos: ## Regenerate the Python code of the protos.
+protos: ## Regenerate the Python code of the protos, and the tables of error reasons.
 	protos/generate.sh
 
 check-protos: protos ## Regenerate and fail on a difference.
-	git diff --exit-code -- protos
+	git diff --exit-code -- protos docs/protocol.md $(TYPESCRIPT)/src/reasons.ts $(CPP)/src/reasons.h
 	@test -z "$$(git status --porcelain -- protos)"
 
 vectors: $(VENV)/.dev ## Regenerate the golden vectors of protos/vectors.

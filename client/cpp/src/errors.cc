@@ -1,7 +1,7 @@
 #include "errors.h"
 
+#include <algorithm>
 #include <array>
-#include <set>
 
 namespace envwire::internal {
 namespace {
@@ -24,6 +24,11 @@ bool Unpack(const v1::ErrorStatus& status, const std::string& name, Message* mes
 }
 
 }  // namespace
+
+const Reason* FindReason(const std::string& name) {
+  const auto* row = std::find_if(kReasons.begin(), kReasons.end(), [&](const Reason& each) { return each.name == name; });
+  return row == kReasons.end() ? nullptr : row;
+}
 
 const char* StatusName(int code) {
   return code >= 0 && code < static_cast<int>(kStatusNames.size()) ? kStatusNames[static_cast<std::size_t>(code)]
@@ -50,9 +55,8 @@ Error ErrorFrom(const v1::ErrorStatus& status) {
 }
 
 bool EndsSession(const std::string& reason) {
-  static const std::set<std::string> kEnding = {"SESSION_CLOSED", "SESSION_EXPIRED", "SESSION_LOST",
-                                                "STEP_TIMEOUT",   "UNKNOWN_SESSION", "DRAINING"};
-  return kEnding.count(reason) != 0;
+  const Reason* row = FindReason(reason);
+  return row != nullptr && row->ends_session;
 }
 
 }  // namespace envwire::internal

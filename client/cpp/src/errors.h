@@ -5,6 +5,7 @@
 
 #include "envwire/error.hpp"
 #include "envwire/v1/status.pb.h"
+#include "reasons.h"
 
 namespace envwire::internal {
 
@@ -16,6 +17,9 @@ class ConnectionError : public Error {
   bool refused;    // the address refuses connections
   bool connected;  // a connection had been open
 };
+
+// The row of a reason; null for one that is unknown here.
+const Reason* FindReason(const std::string& name);
 
 // Name of a gRPC status code.
 const char* StatusName(int code);

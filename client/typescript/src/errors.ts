@@ -9,6 +9,7 @@ import {
   RemoteExceptionSchema,
   RetryInfoSchema,
 } from "./gen/envwire/v1/status_pb.js";
+import { REASONS } from "./reasons.js";
 
 /** Status codes of gRPC, by number. */
 export const STATUS_NAMES = [
@@ -31,15 +32,10 @@ export const STATUS_NAMES = [
   "UNAUTHENTICATED",
 ] as const;
 
-/** Reasons after which a session is gone for good. */
-export const ENDING_REASONS: ReadonlySet<string> = new Set([
-  "SESSION_CLOSED",
-  "SESSION_EXPIRED",
-  "SESSION_LOST",
-  "STEP_TIMEOUT",
-  "UNKNOWN_SESSION",
-  "DRAINING",
-]);
+/** Returns whether a session is gone for good after an error with this reason. */
+export function endsSession(reason: string): boolean {
+  return Object.hasOwn(REASONS, reason) && REASONS[reason as keyof typeof REASONS].endsSession;
+}
 
 /** The exception that the environment raised. */
 export interface RemoteException {

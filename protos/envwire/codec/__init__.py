@@ -2,7 +2,8 @@
 
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.errors.exceptions import exception_from_fault, fault_from_exception
-from envwire.codec.errors.faults import FaultError, Reason, RemoteExceptionInfo
+from envwire.codec.errors.faults import FaultError, RemoteExceptionInfo
+from envwire.codec.errors.reasons import Reason
 from envwire.codec.errors.statuses import decode_fault, encode_fault
 from envwire.codec.errors.warnings import decode_warnings, encode_warnings
 from envwire.codec.family import Family, envwire_family, gymnasium_family

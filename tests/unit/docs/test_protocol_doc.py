@@ -26,7 +26,8 @@ from envwire.v1 import spaces_pb2, values_pb2
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_PAGE = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text(encoding="utf-8")
+_ROOT = Path(__file__).parents[3]
+_PAGE = (_ROOT / "docs" / "protocol.md").read_text(encoding="utf-8")
 
 _EVENTS = {
     "reset": Event.RESET,
@@ -85,9 +86,20 @@ def test_the_table_of_states_is_the_sessions() -> None:
 
 
 def test_the_table_of_reasons_is_the_codecs() -> None:
-    rows = table("reason")[1:]
-    assert [row[:2] for row in rows] == [[each.value, _STATUS_NAMES[each.code]] for each in Reason]
-    assert all(meaning.endswith(".") for _, _, meaning in rows)
+    ends = {True: "is over", False: ""}
+    assert table("reason")[1:] == [
+        [each.value, _STATUS_NAMES[each.code], ends[each.ends_session], each.meaning]
+        for each in Reason
+    ]
+    assert all(each.meaning.endswith(".") for each in Reason)
+
+
+def test_the_c_header_knows_the_reasons_that_end_a_session() -> None:
+    header = (_ROOT / "client/cpp/include/envwire.h").read_text(encoding="utf-8")
+    ending = re.search(r"const ending\[\] = \{([^}]+)\}", header)
+    assert ending is not None
+    named = set(re.findall(r'"(\w+)"', ending[1]))
+    assert named == {each.value for each in Reason if each.ends_session}
 
 
 def test_the_table_of_methods_is_the_services() -> None:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from envwire.client import errors
-from tests.unit.docs.test_protocol_doc import table
+from envwire.codec import Reason
 
 _PAGE = (Path(__file__).parents[3] / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
 _ROWS = dict(re.findall(r"^\| `(\w+)` \| (.+ \| .+) \|$", _PAGE, re.MULTILINE))
@@ -24,5 +24,6 @@ def test_every_exception_class_is_there() -> None:
 
 def test_every_reason_is_there_with_its_meaning() -> None:
     shown = {name: row.partition(" | ")[0] for name, row in _ROWS.items()}
-    meanings = {name: meaning for name, _, meaning in table("reason")[1:]}
-    assert {name: shown.get(name) for name in meanings} == meanings
+    assert {each.value: shown.get(each.value) for each in Reason} == {
+        each.value: each.meaning for each in Reason
+    }

@@ -8,20 +8,13 @@
 #include <typeinfo>
 
 #include "envwire/kit.hpp"
+#include "errors.h"
 #include "transports/methods.h"
 #include "values/codec.h"
 
 namespace envwire::internal {
 namespace {
 
-// The gRPC status of each reason.
-const std::map<std::string, int> kStatus = {
-    {"MALFORMED_REQUEST", 3},  {"INVALID_VALUE", 3},       {"INVALID_ACTION", 3},  {"SEQUENCE_REUSED", 3},
-    {"REQUEST_ID_REUSED", 3},  {"UNKNOWN_ENVIRONMENT", 5}, {"UNKNOWN_SESSION", 5}, {"ATTRIBUTE_MISSING", 5},
-    {"KWARGS_NOT_ALLOWED", 7}, {"WRAPPER_NOT_ALLOWED", 7}, {"WRONG_SECRET", 7},    {"ATTRIBUTE_NOT_ALLOWED", 7},
-    {"CAPACITY_REACHED", 8},   {"MESSAGE_TOO_LARGE", 8},   {"SESSION_CLOSED", 9},  {"RESET_NEEDED", 9},
-    {"SESSION_EXPIRED", 10},   {"SEQUENCE_GAP", 11},       {"UNSUPPORTED", 12},    {"DRAINING", 14},
-    {"UNAUTHENTICATED", 16}};
 constexpr int kUnknown = 2;
 constexpr int kInternal = 13;
 // The details of a unary call travel in a header, which has to stay small.
@@ -100,10 +93,10 @@ v1::DebugInfo TraceOf(const std::exception& thrown, Kind kind) {
 v1::ErrorStatus StatusOf(const std::exception& thrown, Kind kind) {
   v1::ErrorStatus status;
   if (const auto* error = dynamic_cast<const Error*>(&thrown)) {
-    const auto code = kStatus.find(error->reason());
-    status.set_code(code == kStatus.end() ? kInternal : code->second);
+    const Reason* reason = FindReason(error->reason());
+    status.set_code(reason == nullptr ? kInternal : reason->code);
     status.set_message(Cut(error->what()));
-    AddReason(code == kStatus.end() ? "INTERNAL" : error->reason(), error->metadata, &status);
+    AddReason(reason == nullptr ? "INTERNAL" : error->reason(), error->metadata, &status);
     return status;
   }
   const v1::RemoteException remote = RemoteOf(thrown);

@@ -10,40 +10,13 @@ import {
   RemoteExceptionSchema,
 } from "../gen/envwire/v1/status_pb.js";
 import type { ValueList } from "../gen/envwire/v1/values_pb.js";
+import { REASONS } from "../reasons.js";
 import { ValueError } from "../values/encoding.js";
 import { toListMessage } from "../values/messages.js";
 import type { Value } from "../values/types.js";
 import type { Answer } from "../wire/envelope.js";
 
-/** The gRPC status of each reason. */
-const STATUS = {
-  MALFORMED_REQUEST: 3,
-  INVALID_VALUE: 3,
-  INVALID_ACTION: 3,
-  UNKNOWN_ENVIRONMENT: 5,
-  UNKNOWN_SESSION: 5,
-  ATTRIBUTE_MISSING: 5,
-  KWARGS_NOT_ALLOWED: 7,
-  WRAPPER_NOT_ALLOWED: 7,
-  ATTRIBUTE_NOT_ALLOWED: 7,
-  WRONG_SECRET: 7,
-  UNAUTHENTICATED: 16,
-  SESSION_CLOSED: 9,
-  RESET_NEEDED: 9,
-  SEQUENCE_GAP: 11,
-  SEQUENCE_REUSED: 3,
-  REQUEST_ID_REUSED: 3,
-  CAPACITY_REACHED: 8,
-  MESSAGE_TOO_LARGE: 8,
-  DRAINING: 14,
-  SESSION_EXPIRED: 10,
-  STEP_TIMEOUT: 4,
-  ENVIRONMENT_RAISED: 2,
-  UNSUPPORTED: 12,
-  INTERNAL: 13,
-} as const;
-
-export type Reason = keyof typeof STATUS;
+export type Reason = keyof typeof REASONS;
 
 /** Why a request fails. */
 export class Fault extends Error {
@@ -60,7 +33,7 @@ export class Fault extends Error {
   }
 
   get code(): number {
-    return STATUS[this.reason];
+    return REASONS[this.reason].code;
   }
 }
 

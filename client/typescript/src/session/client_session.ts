@@ -10,8 +10,8 @@ import { randomBytes } from "node:crypto";
 import { create, toBinary } from "@bufbuild/protobuf";
 import {
   type ConnectionError,
-  ENDING_REASONS,
   EnvwireError,
+  endsSession,
   errorFromStatus,
   MalformedMessageError,
   parseAnswer,
@@ -155,7 +155,7 @@ export class ClientSession {
     if (this.state === "MAKING") this.end();
     else {
       this.#answered();
-      if (ENDING_REASONS.has(reason)) this.end();
+      if (endsSession(reason)) this.end();
     }
     return { type: "refused", error };
   }

@@ -14,7 +14,8 @@ from typing import Any, Final, cast
 import numpy as np
 
 from envwire.codec.errors.codec_error import CodecError
-from envwire.codec.errors.faults import FaultError, Reason, RemoteExceptionInfo
+from envwire.codec.errors.faults import FaultError, RemoteExceptionInfo
+from envwire.codec.errors.reasons import Reason
 from envwire.codec.family import ROOTS, Family
 from envwire.codec.values.encoding import encode_values
 from envwire.codec.values.opaque import type_name

@@ -10,7 +10,8 @@ from google.protobuf.message import DecodeError, Message
 
 from envwire.codec.durations import to_duration, to_seconds
 from envwire.codec.errors.codec_error import CodecError
-from envwire.codec.errors.faults import FaultError, Reason, RemoteExceptionInfo
+from envwire.codec.errors.faults import FaultError, RemoteExceptionInfo
+from envwire.codec.errors.reasons import Reason
 from envwire.codec.errors.warnings import decode_warnings, encode_warnings
 from envwire.codec.family import Family
 from envwire.codec.values.encoding import decode_values, encode_values

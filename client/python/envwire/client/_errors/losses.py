@@ -9,16 +9,7 @@ from envwire.client import errors
 from envwire.codec import Reason
 
 #: The reasons that end a session.
-ENDS: frozenset[str] = frozenset(
-    {
-        Reason.UNKNOWN_SESSION,
-        Reason.SESSION_CLOSED,
-        Reason.SESSION_EXPIRED,
-        Reason.SESSION_LOST,
-        Reason.STEP_TIMEOUT,
-        Reason.DRAINING,
-    }
-)
+ENDS: frozenset[str] = frozenset(reason for reason in Reason if reason.ends_session)
 
 #: Errors which mean that there is nothing left to close.
 _GONE = (errors.SessionError, errors.ServerUnavailableError, errors.NotAllowedError)

@@ -29,9 +29,6 @@ T = TypeVar("T")
 #: Sends the Make to a server and returns its answer; raises RefusedError or ServerGoneError.
 Send = Callable[[Member], Awaitable[T]]
 
-#: Refusals after which another server is tried.
-_TRY_ANOTHER = frozenset({Reason.CAPACITY_REACHED, Reason.DRAINING})
-
 
 @dataclass(eq=False)
 class Maker:
@@ -204,5 +201,5 @@ class Maker:
 
 def _check_other(error: ServerGoneError | RefusedError) -> None:
     """Raises the refusal of a Make that other servers would refuse as well."""
-    if isinstance(error, RefusedError) and error.reason not in _TRY_ANOTHER:
+    if isinstance(error, RefusedError) and not (error.reason and error.reason.try_elsewhere):
         raise error

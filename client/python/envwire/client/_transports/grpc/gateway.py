@@ -50,8 +50,6 @@ _ALLOCATE_SECONDS, _LOCATE_SECONDS = 5.0, 1.0
 #: A Make may take as long as its environment needs, but only while its server answers small requests in between:
 #: seconds between two of them, seconds for each, and how many fail in a row before the gateway makes the environment.
 _CHECK_PAUSE, _CHECK_SECONDS, _CHECKS = 0.2, 1.0, 2
-#: Refusals after which the gateway finds another server, or relays.
-_NOT_HERE = frozenset({Reason.CAPACITY_REACHED, Reason.DRAINING, Reason.UNAUTHENTICATED})
 
 
 @dataclass(frozen=True)
@@ -144,7 +142,9 @@ def _make(there: Connection, message: bytes, timeout: float) -> Reply | None:
     except grpc.RpcError as error:
         if status := status_of(error):
             reason = reason_of(status_pb2.ErrorStatus.FromString(status))
-            return None if reason in _NOT_HERE else Reply(RESPONSES.wrap("error", status))
+            # The gateway finds another server, or relays.
+            elsewhere = reason.try_elsewhere or reason is Reason.UNAUTHENTICATED
+            return None if elsewhere else Reply(RESPONSES.wrap("error", status))
         failure = there.failure(error, timeout)
         if _is_cut(error):
             _log.info("%s made nothing: %s", there.target, failure)
