@@ -133,7 +133,7 @@ def check_known(names: Iterable[str], settings: Iterable[str]) -> None:
     for name in names:
         if name not in known:
             near = difflib.get_close_matches(name.replace("-", "_"), known, n=1)
-            hint = f"did you mean {near[0]}?" if near else "`envwire serve --help` lists them"
+            hint = f"did you mean {near[0]}?" if near else "`envwire serve --help-all` lists them"
             raise ValueError(f"unknown setting {name!r}; {hint}")
 
 

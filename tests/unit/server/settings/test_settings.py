@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
@@ -146,12 +147,22 @@ def test_nothing_to_serve_is_said(served: list[ServerConfig]) -> None:
 
 
 def test_help_teaches_in_groups() -> None:
-    shown = CliRunner().invoke(app, ["serve", "--help"], terminal_width=200).output
+    shown = CliRunner().invoke(app, ["serve", "--help-all"], terminal_width=200).output
     for setting in SETTINGS.values():
         assert setting.option in shown
         assert setting.about.theme in shown
     assert "--config" in shown
     assert "ENVWIRE_MAX_SESSIONS" in shown
+
+
+def test_help_shows_first_what_most_people_set() -> None:
+    every, first = (
+        set(re.findall(r"--[a-z][a-z-]+", CliRunner().invoke(app, ["serve", option]).output))
+        for option in ("--help-all", "--help")
+    )
+    options = {setting.option for setting in SETTINGS.values()}
+    assert len(options & first) == 12
+    assert {"--import", "--tokens", "--help-all"} < first < every
 
 
 def test_a_host_may_have_the_brackets_of_a_target() -> None:

@@ -21,8 +21,9 @@ from envwire.server.config import SETTINGS, ServerConfig
 _log = logging.getLogger("envwire.server")
 
 EPILOG = (
-    "Each option may also be set by an environment variable (--max-sessions: ENVWIRE_MAX_SESSIONS) or in a TOML file "
-    "(max_sessions = 8, imports = ['module']). An option is stronger than a variable, and a variable than the file."
+    "--help-all shows the other options. Each may also be set by an environment variable (--max-sessions: "
+    "ENVWIRE_MAX_SESSIONS) or in a TOML file (max_sessions = 8, imports = ['module']). An option is stronger than a "
+    "variable, and a variable than the file."
 )
 
 
