@@ -23,7 +23,7 @@ def test_a_narrow_terminal_cuts_no_cell() -> None:
 
 
 def test_the_servers_of_a_farm_fit_into_80_columns() -> None:
-    cells = ("127.0.0.1:33761", "free", "0", "64", "1", "0.6 s", "0.1.0", "zone=a")
+    cells = ("127.0.0.1:33761", "free", "0", "64", "1", "0.6 s", "43210", "0.1.0", "zone=a")
     console = Console(file=io.StringIO(), width=80)
     console.print(table_of(COLUMNS, [cells]))
     _, row = console.file.getvalue().splitlines()  # type: ignore[attr-defined]

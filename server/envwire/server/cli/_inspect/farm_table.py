@@ -14,7 +14,7 @@ COLUMNS = (
     "state",
     "sessions",
     "of",
-    "environments",
+    "ids",
     "silent",
     "pid",
     "version",
