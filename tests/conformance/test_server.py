@@ -24,10 +24,14 @@ ALSO_SECURED = ("steps.", "direct_makes.", "frames.an-array", "streams.", "healt
 
 
 def marked(checks: list[Check]) -> list[object]:
-    return [
-        pytest.param(check, id=check.name, marks=[pytest.mark.long] if slow(check) else [])
-        for check in checks
-    ]
+    return [pytest.param(check, id=check.name, marks=list(marks(check))) for check in checks]
+
+
+def marks(check: Check) -> Iterator[pytest.MarkDecorator]:
+    if slow(check):
+        yield pytest.mark.long
+    if check.profile == "mailbox":  # a server on a busy machine sleeps, and does not look into it
+        yield pytest.mark.serial
 
 
 def slow(check: Check) -> bool:

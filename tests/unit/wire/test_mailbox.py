@@ -147,6 +147,7 @@ def exchange(box: Mailbox, sock: socket.socket, *, first: bool, seed: int) -> No
             assert wait() == frame(b"%d" % count)
 
 
+@pytest.mark.serial  # beside busy neighbours its rounds take minutes
 def test_no_frame_is_lost_between_two_processes() -> None:
     memory, (ours, theirs) = mmap.mmap(-1, 2 * BOX_BYTES), socket.socketpair()
     Mailbox.prepare(memory, BOX_BYTES)
