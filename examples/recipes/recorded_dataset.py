@@ -54,6 +54,7 @@ def exported(name: str, played: Callable[[str], None]) -> minari.MinariDataset:
     files = [str(file) for file in Path(directory).iterdir()]
     command = [sys.executable, "-m", "envwire.server", "export", *files, "--minari", name]
     subprocess.run(command, check=True)
+    subprocess.run([*command, "--overwrite"], check=True)  # without it, the name is refused now
     return minari.load_dataset(name)
 
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Collection, Iterator
+from contextlib import closing
 from typing import Any
 
 import gymnasium
 import pytest
 
-from envwire.client.gymnasium import RemoteEnv
+from envwire.client.gymnasium import RemoteEnv, RemoteVectorEnv
 from envwire.server import Server
 from tests.faults.test_loss import kill_sessions
 
@@ -116,3 +117,11 @@ def test_vectors_of_stable_baselines3_reach_the_environment(server: Server) -> N
     assert vector.step([0])[3][0]["steps"] == 42
     assert vector.get_attr("steps") == [42]
     vector.close()
+
+
+def test_a_vector_of_gymnasium_is_refused_with_the_class_to_use(server: Server) -> None:
+    with (
+        closing(RemoteVectorEnv(server.target, "CartPole-v1", num_envs=2)) as envs,
+        pytest.raises(ValueError, match=r"takes envwire\.client\.stable_baselines3\.RemoteVecEnv"),
+    ):
+        sb3.PPO("MlpPolicy", envs)

@@ -67,7 +67,8 @@ def test_output_is_logged_with_its_session(text: str) -> None:
 
 
 def test_what_it_raises_is_logged_with_its_traceback(text: str) -> None:
-    assert lines(text, "tests/Faulty-v0 for", "hosted_envs.py", "line")
+    assert lines(text, "tests/Faulty-v0 for", "the environment raised")
+    assert lines(text, '      File "', "hosted_envs.py", "line")
     assert lines(text, "tests/Faulty-v0 for", "ValueError", "the wheel fell off")
 
 

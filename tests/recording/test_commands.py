@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -226,6 +228,18 @@ def test_what_is_missing_is_one_line_with_its_extra(
     told = envwire("export", recorded[0], "--mp4", tmp_path / "film.mp4")
     assert told.exit_code == 1
     assert "pip install 'envwire[mp4]'" in told.output
+
+
+def test_a_dataset_is_replaced_only_on_demand(
+    recorded: tuple[Path, Seen], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = SimpleNamespace(list_local_datasets=lambda: {"a/b-v0": {}})
+    monkeypatch.setitem(sys.modules, "minari", known)
+    told = envwire("export", recorded[0], "--minari", "a/b-v0")
+    assert (told.exit_code, told.output) == (
+        1,
+        "envwire export: there is a Minari dataset a/b-v0; replace it with --overwrite, or give another name\n",
+    )
 
 
 def test_errors_of_export_are_one_line(recorded: tuple[Path, Seen], tmp_path: Path) -> None:

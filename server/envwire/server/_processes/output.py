@@ -43,20 +43,20 @@ class OutputLog:
         self._left_out = 0
 
     def write(self, chunk: bytes) -> None:
-        """Adds output; each complete line is logged."""
+        """Logs each complete line; indented lines that follow at once, as in tracebacks, without the label."""
         *lines, rest = (self._rest + chunk).split(b"\n")
         self._rest = rest[:_MAX_LINE_BYTES]
-        for line in lines:
-            self._log(line)
+        for number, line in enumerate(lines):
+            self._log(line, labelled=number == 0 or not line[:1].isspace())
 
     def close(self) -> None:
         """Logs the rest of the last line, and how many lines were left out."""
         if self._rest:
-            self._log(self._rest)
+            self._log(self._rest, labelled=True)
             self._rest = b""
         self._tell_left_out()
 
-    def _log(self, line: bytes) -> None:
+    def _log(self, line: bytes, *, labelled: bool) -> None:
         second = int(self._clock())
         if second != self._second:
             self._tell_left_out()
@@ -65,17 +65,18 @@ class OutputLog:
             self._left_out += 1
             return
         self._logged += 1
-        self._tell(line[:_MAX_LINE_BYTES].decode("utf-8", "replace"))
+        self._tell(line[:_MAX_LINE_BYTES].decode("utf-8", "replace"), labelled=labelled)
 
     def _tell_left_out(self) -> None:
         if self._left_out:
             self._tell(f"... {counted(self._left_out, 'more line')}")
             self._left_out = 0
 
-    def _tell(self, text: str) -> None:
+    def _tell(self, text: str, *, labelled: bool = True) -> None:
         label, fields = self._describe()
         shown = extra(stream="environment", message=text, **fields)
-        _log.info("%s: %s", label, text, extra=shown)
+        # Indented, so that no output looks like a line of the server's own.
+        _log.info("%s%s", f"{label}: " if labelled else "    ", text, extra=shown)
 
 
 class OutputTail:

@@ -41,6 +41,19 @@ def test_chunks_become_lines(clock: Clock, caplog: pytest.LogCaptureFixture) -> 
     assert lines(caplog)[-1] == prefix + "three"
 
 
+def test_indented_lines_of_a_traceback_have_no_label(
+    clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    log(clock).write(b"Traceback:\n  File x\n    y()\nValueError\n")
+    prefix = "session x (Lab-v0 for me): "
+    assert lines(caplog) == [
+        prefix + "Traceback:",
+        "      File x",
+        "        y()",
+        prefix + "ValueError",
+    ]
+
+
 @pytest.mark.parametrize(("more", "told"), [(1, "1 more line"), (7, "7 more lines")])
 def test_a_flood_is_counted(
     more: int, told: str, clock: Clock, caplog: pytest.LogCaptureFixture

@@ -22,7 +22,16 @@ from envwire.client.options import ConnectionOptions
 from envwire.v1 import environment_pb2 as pb
 
 
-class VectorProxy(Members):
+class _NamesVecEnv(type):
+    """Type of the classes of vectors: stable-baselines3 refuses them with their class, and with nothing else."""
+
+    def __repr__(cls) -> str:
+        """Returns the class, and what stable-baselines3 takes instead."""
+        told = "stable-baselines3 takes envwire.client.stable_baselines3.RemoteVecEnv"
+        return f"<class '{cls.__module__}.{cls.__qualname__}'; {told}>"
+
+
+class VectorProxy(Members, metaclass=_NamesVecEnv):
     """Environments on servers, with the VectorEnv API.
 
     They behave like a local `SyncVectorEnv` of all of them. The environments of one session step one after another in

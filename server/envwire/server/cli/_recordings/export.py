@@ -31,6 +31,9 @@ _Film = Annotated[
 def export(
     files: Files,
     minari: Annotated[str, typer.Option(help="Name of a Minari dataset to make.")] = "",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a Minari dataset of this name.")
+    ] = False,
     csv: Annotated[
         Path | None,
         typer.Option(help="Table to write, a row for each step.", callback=check_output),
@@ -58,7 +61,7 @@ def export(
         recordings = [RecordedSession(file) for file in files]
         films = {"gif": gif, "mp4": mp4}
         try:
-            for message in _write(recordings, minari, csv, films, target, imports):
+            for message in _write(recordings, (minari, overwrite), csv, films, target, imports):
                 typer.echo(message)
         except ModuleNotFoundError as error:
             extra = _EXTRAS.get((error.name or "").partition(".")[0])
@@ -94,17 +97,17 @@ def _spare_recordings(*outputs: Path | None) -> None:
 
 def _write(
     recordings: list[RecordedSession],
-    minari: str,
+    minari: tuple[str, bool],
     csv: Path | None,
     films: dict[str, Path | None],
     target: str,
     imports: list[str] | None,
 ) -> Iterator[str]:
     """Writes the requested files; yields a message for each."""
-    if minari:
+    if name := minari[0]:
         from envwire.server.cli._recordings.minari_dataset import write_minari
 
-        yield f"wrote {minari}: {write_minari(recordings, minari)}"
+        yield f"wrote {name}: {write_minari(recordings, *minari)}"
     if csv is not None:
         from envwire.server.cli._recordings.csv_table import write_csv
 

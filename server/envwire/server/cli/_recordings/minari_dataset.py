@@ -17,17 +17,28 @@ from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import spaces_pb2
 
 
-def write_minari(recordings: list[RecordedSession], name: str) -> str:
+def write_minari(recordings: list[RecordedSession], name: str, overwrite: bool = False) -> str:
     """Creates the dataset in Minari's own directory and returns a description of its contents.
 
     Unfinished episodes are left out.
 
+    Args:
+        recordings: The recordings.
+        name: The dataset's name.
+        overwrite: Whether to replace a dataset of this name.
+
     Raises:
         ImportError: Minari is not installed.
-        RecordingError: The recordings are of different environments, or contain no finished episode.
+        RecordingError: The recordings are of different environments, or contain no finished episode; or there is a
+            dataset of this name, and it is not to be replaced.
     """
     minari: Any = importlib.import_module("minari")
     made = _same(recordings)
+    there = name in minari.list_local_datasets()
+    if there and not overwrite:
+        raise RecordingError(
+            f"there is a Minari dataset {name}; replace it with --overwrite, or give another name"
+        )
     dataset: Any = None
     kept = left = steps = 0
     for recording in tracked(recordings, "recordings"):
@@ -36,6 +47,8 @@ def write_minari(recordings: list[RecordedSession], name: str) -> str:
         left += len(found) - len(whole)
         buffers = [_buffer(episode, kept + number) for number, episode in enumerate(whole)]
         if buffers and dataset is None:
+            if there:
+                minari.delete_dataset(name)
             with recording.decoding():
                 dataset = _create(minari, name, buffers, made)
         elif buffers:
