@@ -33,7 +33,7 @@ from tests.faults.scene import active, eventually, family_of
 from tests.faults.test_loss import kill_sessions, start
 from tests.hosted_envs import Fault
 from tests.secured import GUARDS, Guard
-from tests.tiers import cross
+from tests.tiers import cross, first
 
 FAULTY = "tests/Faulty-v0"
 TRANSPORTS = ("direct", "direct-tcp", "direct-unix", "stream", "unary")
@@ -214,7 +214,7 @@ def test_the_generator_is_mirrored(fragile: Server) -> None:
     assert identical(go(main()), expected())
 
 
-@pytest.mark.parametrize("transport", ["direct", "stream"])
+@pytest.mark.parametrize("transport", first(["direct", "stream"]))
 def test_many_steps_in_one_request(fragile: Server, transport: str) -> None:
     async def main() -> None:
         async with aio.RemoteEnv(fragile.target, FAULTY, transport=transport) as env:
@@ -249,7 +249,7 @@ def test_states_and_forks(fragile: Server, on_lost: str) -> None:
     assert active(fragile.target) == 0
 
 
-@pytest.mark.parametrize("transport", ["direct", "stream"])
+@pytest.mark.parametrize("transport", first(["direct", "stream"]))
 def test_a_call_during_another_one_is_an_error(fragile: Server, transport: str) -> None:
     async def main() -> None:
         env = await aio.RemoteEnv.make(fragile.target, FAULTY, transport=transport)
@@ -315,7 +315,7 @@ def test_an_environment_goes_on_in_another_loop(fragile: Server) -> None:
     assert active(fragile.target) == 0
 
 
-@pytest.mark.parametrize("transport", ["direct", "stream"])
+@pytest.mark.parametrize("transport", first(["direct", "stream"]))
 def test_a_loop_that_is_closed_during_a_step(fragile: Server, transport: str) -> None:
     """The step is taken once; the environment goes on in another loop, whenever the coroutine is collected."""
     loop = asyncio.new_event_loop()
@@ -348,7 +348,7 @@ def test_a_request_over_the_limit_is_refused_and_the_session_goes_on() -> None:
             go(main(server.target, transport))
 
 
-@pytest.mark.parametrize("transport", ["direct", "stream"])
+@pytest.mark.parametrize("transport", first(["direct", "stream"]))
 def test_a_timeout_is_told_and_the_session_goes_on(fragile: Server, transport: str) -> None:
     async def main() -> None:
         env = await aio.RemoteEnv.make(fragile.target, FAULTY, transport=transport, timeout=0.4)
@@ -383,7 +383,7 @@ def test_a_make_that_is_cancelled_leaves_no_session(fragile: Server) -> None:
     go(main())
 
 
-@pytest.mark.parametrize("transport", ["direct-unix", "direct-tcp", "stream", "unary"])
+@pytest.mark.parametrize("transport", first(["direct-unix", "stream", "direct-tcp", "unary"], 2))
 def test_killed_sessions_are_not_noticed_when_they_are_replayed(
     fragile: Server, transport: str
 ) -> None:
@@ -472,8 +472,7 @@ def test_connections_that_break_are_not_noticed(fragile: Server, how: How) -> No
     relay.close()
 
 
-@pytest.mark.parametrize("sessions", [1, 2])
-@pytest.mark.parametrize("on_lost", ["raise", "replay"])
+@pytest.mark.parametrize(("sessions", "on_lost"), cross([2, 1], ["raise", "replay"]))
 def test_vectors(fragile: Server, sessions: int, on_lost: str) -> None:
     actions = np.random.default_rng(1).integers(2, size=(40, 6))
 
@@ -663,7 +662,7 @@ async def at_once(call: Coroutine[Any, Any, Any]) -> None:
     assert task.cancelled()
 
 
-@pytest.mark.parametrize("transport", ["direct", "stream", "unary"])
+@pytest.mark.parametrize("transport", first(["direct", "stream", "unary"]))
 def test_an_environment_that_is_dropped_after_a_cancelled_step_is_closed(
     patient: Server, transport: str
 ) -> None:

@@ -14,6 +14,7 @@ from envwire.client import RemoteEnv, RemoteVectorEnv, StepTimeoutError
 from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server import Server
 from tests.operations.watching import Audience, next_round, refused, watching
+from tests.tiers import first
 
 PAINTED = "tests/Painted-v0"
 SETTINGS: dict[str, Any] = {"imports": ["tests.operations.painted_envs"]}
@@ -21,7 +22,7 @@ QUICK = pb.WatchRequest(period=Duration(nanos=200_000_000))
 MAX_STEPS = 1_000_000
 
 
-@pytest.fixture(scope="module", params=[1, 4], ids=["apart", "packed"])
+@pytest.fixture(scope="module", params=first({"apart": 1, "packed": 4}))
 def server(request: pytest.FixtureRequest) -> Iterator[Server]:
     with Server([PAINTED], frames=True, sessions_per_process=request.param, **SETTINGS) as running:
         yield running

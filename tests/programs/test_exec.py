@@ -33,6 +33,7 @@ from envwire.server._recording.files import path_of
 from envwire.server._recording.reader import RecordedSession
 from envwire.server.config import ServerConfig
 from envwire.testing.comparing import identical, rollout
+from tests.tiers import first
 
 SIMULATOR = Path(__file__).with_name("simulator.py")
 IDS = ["CartPole-v1", "FrozenLake-v1", "Faulty-v0", "Wrong-v0", "Unheard-v0"]
@@ -63,7 +64,7 @@ def target() -> Iterator[str]:
         yield server.target
 
 
-@pytest.mark.parametrize("transport", ["direct", "stream", "unary"])
+@pytest.mark.parametrize("transport", first(["direct", "stream", "unary"], 2))
 def test_a_program_is_an_environment_like_others(target: str, transport: str) -> None:
     with (
         RemoteEnv(target, "CartPole-v1", render_mode="rgb_array", transport=transport) as remote,

@@ -24,9 +24,10 @@ from tests.conftest import ROOT, SETTINGS
 from tests.hosted_envs import Fault
 from tests.secured import write_tokens
 from tests.security.stranger import PATH
+from tests.tiers import first
 
 HOSTED = ["tests/*", "CartPole-v1", "Pendulum-v1"]
-TRANSPORTS = pytest.mark.parametrize("transport", ["direct", "stream", "unary"])
+TRANSPORTS = pytest.mark.parametrize("transport", first(["direct", "stream", "unary"], 2))
 
 
 @pytest.fixture(scope="module")

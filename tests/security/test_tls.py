@@ -24,6 +24,7 @@ from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE
 from tests.secured import certificates
+from tests.tiers import first
 
 ENV = "CartPole-v1"
 CERTS = certificates()
@@ -69,7 +70,7 @@ def play(server: Server, credentials: Credentials, **settings: Any) -> list[floa
         return list(env.reset(seed=1)[0])
 
 
-@pytest.mark.parametrize("transport", ["stream", "unary"])
+@pytest.mark.parametrize("transport", first(["stream", "unary"]))
 def test_environments_behind_tls(plain: Server, tls: Server, mtls: Server, transport: str) -> None:
     expected = play(plain, Credentials(), transport=transport)
     assert play(tls, only_ca(), transport=transport) == expected
@@ -102,7 +103,7 @@ def test_another_name_may_be_expected(elsewhere: Server) -> None:
         ("tls", CERTS.client(key=CERTS.path("ca-key")), "cannot be used"),
     ],
 )
-@pytest.mark.parametrize("transport", ["stream", "unary"])
+@pytest.mark.parametrize("transport", first(["stream", "unary"]))
 def test_what_is_wrong_is_said_at_once(
     request: pytest.FixtureRequest, kind: str, credentials: Credentials, says: str, transport: str
 ) -> None:

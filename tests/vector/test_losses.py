@@ -12,6 +12,7 @@ import pytest
 
 from envwire.client import SessionClosedError, SessionLostError
 from envwire.server import Server
+from tests.tiers import cross
 from tests.vector.conftest import BEHIND_ANY_GUARD
 from tests.vector.faces import FAMILIES, Family
 from tests.vector.hosted import WAIT
@@ -19,7 +20,9 @@ from tests.vector.hosted import WAIT
 pytestmark = pytest.mark.filterwarnings("default")
 
 FAMILY = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
-TRANSPORT = pytest.mark.parametrize("transport", ["direct", "stream", "unary"])
+FAMILY_AND_TRANSPORT = pytest.mark.parametrize(
+    ("family", "transport"), cross(FAMILIES, ["direct", "stream", "unary"])
+)
 GO = np.zeros(5, np.int64)
 
 
@@ -32,8 +35,7 @@ def _make(server: Server, family: Family, **kwargs: Any) -> tuple[Any, Any]:
 
 
 @BEHIND_ANY_GUARD
-@FAMILY
-@TRANSPORT
+@FAMILY_AND_TRANSPORT
 def test_it_raises(vector_server: Server, family: Family, transport: str) -> None:
     env, pids = _make(vector_server, family, transport=transport)
     os.kill(int(pids[3]), signal.SIGKILL)
@@ -51,8 +53,7 @@ def test_it_raises(vector_server: Server, family: Family, transport: str) -> Non
 
 
 @BEHIND_ANY_GUARD
-@FAMILY
-@TRANSPORT
+@FAMILY_AND_TRANSPORT
 def test_it_truncates(vector_server: Server, family: Family, transport: str) -> None:
     env, pids = _make(vector_server, family, transport=transport, on_lost="truncate")
     os.kill(int(pids[0]), signal.SIGKILL)
