@@ -26,6 +26,8 @@ from tests.farm.scene import Gateway, free_port, server
 from tests.faults.scene import eventually
 from tests.secured import certificates, write_tokens
 
+_DASHBOARD = Path(__file__).parents[2] / "farm/grafana.json"
+
 ENV = "CartPole-v1"
 SECONDS = 20.0
 
@@ -279,6 +281,17 @@ def test_a_gateway_has_metrics_of_the_farm() -> None:
             assert found["envwire_makes_total UNKNOWN_ENVIRONMENT"] == 1
             assert found["envwire_make_seconds_count"] == 1
             for env in envs:
+                env.reset(seed=1)
+                for _ in range(5):
+                    env.step(0)
+            found = port.soon(lambda found: found["envwire_farm_steps_total"] == 10)
+            assert found["envwire_farm_sessions_lost_total"] == 0
+            # Their processes, of which each holds a Python with NumPy.
+            assert found["envwire_farm_memory_bytes"] > 20e6
+            for env in envs:
                 env.close()
+        asked = set(re.findall(r"envwire_\w+", _DASHBOARD.read_text()))
+        assert len(asked) > 10
+        assert asked <= {name.partition(" ")[0] for name in found}
     finally:
         gateway.kill()

@@ -126,7 +126,8 @@ def up(
         front = gateway.GatewayConfig(
             port=port, http_port=http_port, insecure=insecure, tokens=tokens, **own
         )
-        settings["count_episodes"] = dashboard or settings.get("count_episodes", False)
+        shown = dashboard or bool(http_port)
+        settings["count_episodes"] = shown or settings.get("count_episodes", False)
         paths = () if on is Engine.COMPOSE else (os.getcwd(),)
         server = ServerConfig(**settings, sys_path=paths)
         log_to_stderr(server.log_format)

@@ -13,7 +13,7 @@ from envwire.codec.state_names import state_name
 from envwire.farm.gateway.allocation.allocating import Allocator
 from envwire.farm.gateway.makes.make_queue import MakeQueue
 from envwire.farm.gateway.registry.registry import Registry
-from envwire.farm.gateway.registry.states import State
+from envwire.farm.gateway.registry.states import Member, State
 from envwire.server._front.http.families import counter, gauge, gauges, makes, version
 from envwire.server._front.tally import Tally
 
@@ -54,6 +54,7 @@ class GatewayMetrics(Collector):
             "Free slots of servers that take Makes.",
             sum(each.capacity - each.load for each in free),
         )
+        yield from self._totals(alive)
         yield gauge("makes_waiting", "Makes that wait for a free slot.", len(self._queue))
         text = "Slots that were allocated, for Makes with a ticket at the servers."
         yield counter("slots_allocated", text, self._allocator.allocated)
@@ -61,6 +62,18 @@ class GatewayMetrics(Collector):
             "allocations_refused", "Allocations that were refused.", self._allocator.refused
         )
         yield from makes(self._tally)
+
+    def _totals(self, alive: list[Member]) -> Iterator[Metric]:
+        """Yields what the servers' environments did since the gateway started, and the memory that they hold."""
+        totals = self._registry.totals
+        yield counter("farm_steps", "Steps that environments took.", totals.steps)
+        yield counter("farm_episodes", "Episodes that ended.", totals.episodes)
+        text = "Sessions whose process died, or was killed because it hung."
+        yield counter("farm_sessions_lost", text, totals.losses)
+        text = "Processor time of the environments' processes."
+        yield counter("farm_cpu_seconds", text, totals.cpu_milliseconds / 1000)
+        held = sum(each.totals.memory_bytes for each in alive if each.totals)
+        yield gauge("farm_memory_bytes", "Memory of the environments' processes.", held)
 
 
 def _by_state(states: Iterator[State.ValueType]) -> dict[str, int]:

@@ -159,6 +159,7 @@ class ServerLoad(google.protobuf.message.Message):
     DRAINING_FIELD_NUMBER: builtins.int
     RESERVED_SLOTS_FIELD_NUMBER: builtins.int
     CLIENT_SLOTS_FIELD_NUMBER: builtins.int
+    TOTALS_FIELD_NUMBER: builtins.int
     active_sessions: builtins.int
     """Its sessions, those being made included."""
     draining: builtins.bool
@@ -169,6 +170,10 @@ class ServerLoad(google.protobuf.message.Message):
     def client_slots(self) -> global___ClientSlots:
         """The holders of its slots. Absent from servers that do not count them: quotas cannot be enforced there."""
 
+    @property
+    def totals(self) -> global___ServerTotals:
+        """What its environments have done and taken. In the first report and about every five seconds; absent in others."""
+
     def __init__(
         self,
         *,
@@ -176,11 +181,48 @@ class ServerLoad(google.protobuf.message.Message):
         draining: builtins.bool = ...,
         reserved_slots: builtins.int = ...,
         client_slots: global___ClientSlots | None = ...,
+        totals: global___ServerTotals | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["client_slots", b"client_slots"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["active_sessions", b"active_sessions", "client_slots", b"client_slots", "draining", b"draining", "reserved_slots", b"reserved_slots"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["client_slots", b"client_slots", "totals", b"totals"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["active_sessions", b"active_sessions", "client_slots", b"client_slots", "draining", b"draining", "reserved_slots", b"reserved_slots", "totals", b"totals"]) -> None: ...
 
 global___ServerLoad = ServerLoad
+
+@typing.final
+class ServerTotals(google.protobuf.message.Message):
+    """What the environments of a server have done and taken since it started. The counters are written by the environments'
+    processes, which are not trusted.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    STEPS_FIELD_NUMBER: builtins.int
+    EPISODES_FIELD_NUMBER: builtins.int
+    LOSSES_FIELD_NUMBER: builtins.int
+    CPU_MILLISECONDS_FIELD_NUMBER: builtins.int
+    MEMORY_BYTES_FIELD_NUMBER: builtins.int
+    steps: builtins.int
+    """Steps of environments."""
+    episodes: builtins.int
+    """Episodes that ended; 0 if the server does not count them."""
+    losses: builtins.int
+    """Sessions whose process died, or was killed because it hung."""
+    cpu_milliseconds: builtins.int
+    """Processor time of their processes."""
+    memory_bytes: builtins.int
+    """Memory that their processes hold now; what they share counts for each."""
+    def __init__(
+        self,
+        *,
+        steps: builtins.int = ...,
+        episodes: builtins.int = ...,
+        losses: builtins.int = ...,
+        cpu_milliseconds: builtins.int = ...,
+        memory_bytes: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["cpu_milliseconds", b"cpu_milliseconds", "episodes", b"episodes", "losses", b"losses", "memory_bytes", b"memory_bytes", "steps", b"steps"]) -> None: ...
+
+global___ServerTotals = ServerTotals
 
 @typing.final
 class ClientSlots(google.protobuf.message.Message):

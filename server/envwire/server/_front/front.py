@@ -14,6 +14,7 @@ import time
 from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason, fault_from_exception
+from envwire.farm.v1 import farm_pb2
 from envwire.server._auth.access import Access
 from envwire.server._auth.client import TRUSTED, Client
 from envwire.server._front.admin_service import AdminService
@@ -21,6 +22,7 @@ from envwire.server._front.control_service import ControlService
 from envwire.server._front.direct.listener import DirectListener
 from envwire.server._front.draining import DrainOrder, Notices
 from envwire.server._front.farm.orders import SlotOrders
+from envwire.server._front.farm.totals import totals_of
 from envwire.server._front.http.port import Routes, operations
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.making import SessionMaker
@@ -131,6 +133,10 @@ class Front:
         sessions = self._sessions
         metrics = ServerMetrics(sessions, self._admission, self._warm_pool)
         return operations(self.access, lambda: not sessions.draining, metrics)
+
+    def totals(self) -> farm_pb2.ServerTotals:
+        """Returns what the environments have done and taken."""
+        return totals_of(self._sessions)
 
     async def _sweep_forever(self) -> None:
         while True:

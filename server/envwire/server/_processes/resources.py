@@ -9,6 +9,9 @@ from typing import NamedTuple
 _TICKS = os.sysconf("SC_CLK_TCK")
 #: Fields of /proc/PID/stat behind the name: user and system time, of the process and of its ended children.
 _TIMES = slice(11, 15)
+#: The field of its memory, in pages.
+_RESIDENT = 21
+_PAGE = os.sysconf("SC_PAGE_SIZE")
 _PEAK = "VmHWM:"
 
 
@@ -22,6 +25,27 @@ class Resources(NamedTuple):
 
     cpu: float
     peak: int
+
+
+class Usage(NamedTuple):
+    """What one process takes.
+
+    Attributes:
+        cpu: Seconds of processor time, with those of children that have ended.
+        memory: Bytes of memory that it holds now, shared ones included.
+    """
+
+    cpu: float
+    memory: int
+
+
+def usage_of(pid: int) -> Usage | None:
+    """Returns what a process takes, which costs about 15 us; None if it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return Usage(sum(map(int, fields[_TIMES])) / _TICKS, int(fields[_RESIDENT]) * _PAGE)
 
 
 def resources_of(pid: int) -> Resources | None:

@@ -13,6 +13,7 @@ from envwire.farm.gateway.registry.placement import Requirements, divide
 from envwire.farm.gateway.registry.pools import Pools
 from envwire.farm.gateway.registry.states import LIVENESS, Liveness, Member, State
 from envwire.farm.gateway.registry.succession import check_succession
+from envwire.farm.gateway.registry.totals import FarmTotals
 from envwire.farm.v1 import farm_pb2 as pb
 
 #: The registry is called several times a second. A longer pause between two calls, in seconds, means that the gateway
@@ -34,6 +35,7 @@ class Registry:
         relays: Whether clients reach all servers through the gateway only, not just those behind tunnels.
 
     Attributes:
+        totals: What the servers' environments did since it was made.
         on_room: Called when a full server may have room again.
         on_dead: Called with each server that is found dead.
         on_cut: Called with each server whose registration broke, to probe it.
@@ -48,6 +50,7 @@ class Registry:
         self._holds: deque[tuple[float, Member, int]] = deque()
         self._now = now
         self._turn = 0
+        self.totals = FarmTotals()
         self.on_room: Callable[[], None] = lambda: None
         self.on_dead: Callable[[Member], None] = lambda _: None
         self.on_cut: Callable[[Member], None] = lambda _: None
@@ -118,6 +121,9 @@ class Registry:
         member.active, member.draining = load.active_sessions, load.draining
         member.reserved, member.counted = load.reserved_slots, member.pending
         member.clients = dict(load.client_slots.slots) if load.HasField("client_slots") else None
+        if load.HasField("totals"):
+            self.totals.add(member.totals, load.totals)
+            member.totals = load.totals
         self._pools.update(member)
         self.on_room()
 

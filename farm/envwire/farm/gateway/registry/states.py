@@ -42,6 +42,7 @@ class Member:
         held: Slots that Allocate took here, if the server keeps no reservations.
         reserved: Slots that the server reserves for allocations, of all gateways.
         clients: Slots that clients with tokens hold there, by name; None for a server that does not count them.
+        totals: What its environments had done and taken at its last report of that.
         draining: Whether it takes no more sessions.
         connected: Whether its registration is open.
         cut_at: Time at which the registration broke.
@@ -68,6 +69,7 @@ class Member:
     held: int = 0
     reserved: int = 0
     clients: dict[str, int] | None = None
+    totals: pb.ServerTotals | None = None
     draining: bool = False
     connected: bool = True
     cut_at: float = 0.0

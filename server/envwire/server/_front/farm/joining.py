@@ -32,6 +32,8 @@ _REGISTER = "/envwire.farm.v1.FarmService/Register"
 _ANSWER_SECONDS = 5.0
 #: Seconds between two readings of the load, which takes 0.1 ms; it is reported when it has changed.
 _POLL_SECONDS = 0.1
+#: Seconds between reports of totals, for which the front reads a file for each session process.
+_TOTALS_SECONDS = 5.0
 #: Bounds of the pause before the next attempt, in seconds. It doubles each time and is random, so that the servers of a
 #: farm do not all return at once. A restarted gateway has its servers again within the longest pause.
 _FIRST_PAUSE, _MAX_PAUSE = 0.1, 1.0
@@ -222,8 +224,8 @@ class Joiner:
     async def _report(
         self, call: Any, writing: asyncio.Lock, beat: float, obeying: asyncio.Task[None]
     ) -> None:
-        """Reports the load when it has changed, and at least every `beat` seconds."""
-        reported, age = None, 0.0
+        """Reports the load when it has changed, and at least every `beat` seconds; totals now and then."""
+        reported, age, totals_age = None, 0.0, _TOTALS_SECONDS
         while not self._leaving.is_set():
             if obeying.done():
                 obeying.result()
@@ -231,10 +233,14 @@ class Joiner:
             async with writing:
                 load = self._load()
                 if load != reported or age >= beat:
-                    await call.write(farm_pb2.RegisterRequest(load=load))
+                    report = farm_pb2.RegisterRequest(load=load)
+                    if totals_age >= _TOTALS_SECONDS:
+                        report.load.totals.CopyFrom(self._front.totals())
+                        totals_age = 0.0
+                    await call.write(report)
                     reported, age = load, 0.0
             await self._rest(_POLL_SECONDS)
-            age += _POLL_SECONDS
+            age, totals_age = age + _POLL_SECONDS, totals_age + _POLL_SECONDS
         await call.done_writing()
         await obeying
 

@@ -29,6 +29,7 @@ class SessionTotals:
         serving: Time spent on requests in the session processes.
         stepping: Part of `serving` spent in the environments' steps.
         replying: Part of `serving` spent handing answers to the operating system.
+        cpu: Processor time of the processes of ended sessions.
         relaying: Time for which the front waited for answers to requests over gRPC.
         received: Bytes of requests on direct channels.
         sent: Bytes of their answers.
@@ -43,6 +44,7 @@ class SessionTotals:
     serving: float = 0.0
     stepping: float = 0.0
     replying: float = 0.0
+    cpu: float = 0.0
     relaying: float = 0.0
     received: int = 0
     sent: int = 0
@@ -59,6 +61,7 @@ class SessionTotals:
         self.serving += seen.serving / 1e9
         self.stepping += seen.stepping / 1e9
         self.replying += seen.replying / 1e9
+        self.cpu += session.resources.cpu if session.resources else 0.0
         self.relaying += session.activity.waited
         self.received += seen.received
         self.sent += seen.sent
