@@ -22,8 +22,6 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
-from envwire.server import _server_process
-
 _PACKET_BYTES = 1 << 18
 _STREAMS = 3
 _END_SECONDS = 60.0
@@ -127,6 +125,8 @@ def _origin(variables: dict[str, str]) -> Iterator[socket.socket]:
 
 def _serve(tests: socket.socket) -> int:
     """Forks a server for each request, until the tests have ended; returns its exit status in a server's process."""
+    from envwire.server import _server_process  # only the origin runs servers
+
     poll = select.poll()
     poll.register(tests, select.POLLIN)
     running: dict[int, tuple[int, int]] = {}
@@ -142,7 +142,8 @@ def _serve(tests: socket.socket) -> int:
             pid = os.fork()
             if pid == 0:
                 tests.detach()
-                return _become_server(json.loads(request), descriptors[:_STREAMS])
+                _become_server(json.loads(request), descriptors[:_STREAMS])
+                return _server_process.main()
             *streams, told = descriptors
             for descriptor in streams:
                 os.close(descriptor)
@@ -164,7 +165,7 @@ def _tell(told: int, number: int) -> None:
         os.write(told, number.to_bytes(4, "little", signed=True))
 
 
-def _become_server(surroundings: dict[str, Any], streams: list[int]) -> int:
+def _become_server(surroundings: dict[str, Any], streams: list[int]) -> None:
     os.setsid()
     for number, (name, mode) in enumerate({"stdin": "r", "stdout": "w", "stderr": "w"}.items()):
         os.dup2(streams[number], number)
@@ -174,8 +175,7 @@ def _become_server(surroundings: dict[str, Any], streams: list[int]) -> int:
     os.environ.update(surroundings["env"])
     os.chdir(surroundings["cwd"])
     sys.path[0] = surroundings["cwd"]
-    sys.argv = [str(_server_process.__file__)]
-    return _server_process.main()
+    sys.argv = ["envwire.server._server_process"]
 
 
 if __name__ == "__main__":
