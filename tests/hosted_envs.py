@@ -77,6 +77,11 @@ class Faulty(gym.Env[np.ndarray, int]):
         info: Any = ["not a dict"] if action == Fault.BAD_INFO else {"steps": self.steps}
         return observation, 0.0, False, False, info
 
+    @property
+    def pid(self) -> int:
+        """The process that holds it, which a replay does not read again."""
+        return os.getpid()
+
     def render(self) -> str:
         return f"steps: {self.steps}"
 

@@ -19,6 +19,7 @@ from envwire.conformance.suite.runner import Outcome, Result, Runner
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb
 from tests.conformance.mutants import (
+    ahead,
     answers,
     channels,
     mailboxes,
@@ -43,6 +44,7 @@ SLOW = [
 ]
 
 del (
+    ahead,
     answers,
     channels,
     mailboxes,

@@ -7,6 +7,7 @@ SECTIONS = {
     "METHOD": "Methods",
     "SESSION": "Sessions",
     "SEQUENCE": "Request numbers: exactly once",
+    "AHEAD": "Steps sent ahead",
     "LEASE": "Leases and deadlines",
     "STATE": "States of a session",
     "VALUE": "Values",

@@ -385,8 +385,8 @@ class MakeResponse(google.protobuf.message.Message):
 
     @property
     def capabilities(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Optional features of this session: "chunk", "replay", "save_state", "fork". A gateway adds "relayed" if only the
-        gateway can reach the server.
+        """Optional features of this session: "ahead", "chunk", "replay", "save_state", "fork". A gateway adds "relayed" if
+        only the gateway can reach the server.
         """
 
     def __init__(
@@ -594,10 +594,16 @@ class StepRequest(google.protobuf.message.Message):
     NP_RANDOM_FIELD_NUMBER: builtins.int
     MIRROR_NP_RANDOM_FIELD_NUMBER: builtins.int
     ACTIONS_FIELD_NUMBER: builtins.int
+    AHEAD_FIELD_NUMBER: builtins.int
     sequence: builtins.int
     """Number of this request in its session."""
     mirror_np_random: builtins.bool
     """Whether the answer shall carry the generator's state."""
+    ahead: builtins.int
+    """Set if the step is sent ahead: how many requests before this one, at most 63, had not been answered when it was
+    sent. The session keeps their answers, and takes the step only if the request before it was a single step that was
+    taken and did not end the episode; otherwise the answer has `not_taken`. 0 for a step that is taken in any case.
+    """
     @property
     def header(self) -> global___SessionHeader:
         """Whose it is; absent on a direct channel."""
@@ -625,9 +631,10 @@ class StepRequest(google.protobuf.message.Message):
         np_random: envwire.v1.spaces_pb2.RandomState | None = ...,
         mirror_np_random: builtins.bool = ...,
         actions: collections.abc.Iterable[envwire.v1.values_pb2.Value] | None = ...,
+        ahead: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["action", b"action", "header", b"header", "np_random", b"np_random"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["action", b"action", "actions", b"actions", "header", b"header", "mirror_np_random", b"mirror_np_random", "np_random", b"np_random", "sequence", b"sequence"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["action", b"action", "actions", b"actions", "ahead", b"ahead", "header", b"header", "mirror_np_random", b"mirror_np_random", "np_random", b"np_random", "sequence", b"sequence"]) -> None: ...
 
 global___StepRequest = StepRequest
 
@@ -650,12 +657,15 @@ class StepResponse(google.protobuf.message.Message):
     STEPS_FIELD_NUMBER: builtins.int
     ERROR_FIELD_NUMBER: builtins.int
     MEMBER_RESETS_FIELD_NUMBER: builtins.int
+    NOT_TAKEN_FIELD_NUMBER: builtins.int
     reward: builtins.float
     """The reward; NaN if it is not a number."""
     terminated: builtins.bool
     """Whether a terminal state was reached."""
     truncated: builtins.bool
     """Whether the episode was truncated, for example by a time limit."""
+    not_taken: builtins.bool
+    """Whether the step was sent ahead and not taken: the environment is as before, and nothing else is set."""
     @property
     def observation(self) -> envwire.v1.values_pb2.Value:
         """The observation."""
@@ -714,9 +724,10 @@ class StepResponse(google.protobuf.message.Message):
         steps: collections.abc.Iterable[global___StepResponse] | None = ...,
         error: envwire.v1.status_pb2.ErrorStatus | None = ...,
         member_resets: collections.abc.Iterable[global___MemberReset] | None = ...,
+        not_taken: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["error", b"error", "info", b"info", "observation", b"observation", "random", b"random", "typed_reward", b"typed_reward", "typed_terminated", b"typed_terminated", "typed_truncated", b"typed_truncated"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["error", b"error", "info", b"info", "member_resets", b"member_resets", "observation", b"observation", "random", b"random", "reward", b"reward", "steps", b"steps", "terminated", b"terminated", "truncated", b"truncated", "typed_reward", b"typed_reward", "typed_terminated", b"typed_terminated", "typed_truncated", b"typed_truncated", "warnings", b"warnings"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "info", b"info", "member_resets", b"member_resets", "not_taken", b"not_taken", "observation", b"observation", "random", b"random", "reward", b"reward", "steps", b"steps", "terminated", b"terminated", "truncated", b"truncated", "typed_reward", b"typed_reward", "typed_terminated", b"typed_terminated", "typed_truncated", b"typed_truncated", "warnings", b"warnings"]) -> None: ...
 
 global___StepResponse = StepResponse
 

@@ -2,7 +2,7 @@
 
 Every request carries a number, one more than the last. The last reply is kept, and a repeated number gets it again
 without any effect, so a client that lost a reply simply repeats its request. A request that cannot be served uses up
-its number as well; its error is the kept reply.
+its number as well; its error is the kept reply. A step that is sent ahead of answers keeps those as well.
 """
 
 from __future__ import annotations
@@ -32,13 +32,16 @@ from envwire.server._session.hosted_env import Answer, HostedEnv
 from envwire.server._session.operations import OPERATIONS, encode_step, step_event, step_fault
 from envwire.server._session.replay import Replaying
 from envwire.server._session.states import TRANSITIONS, Event, State
+from envwire.server._session.unreceived import MAX_AHEAD, Answered, UnreceivedAnswers
 from envwire.server._session.warning_log import WarningLog
 from envwire.v1 import environment_pb2
 from envwire.wire.device_arrays import DeviceArrays
+from envwire.wire.envelope import STEP_RESPONSE, answers_chunk
 from envwire.wire.frames import Attachments, DeviceAttachments, Packet
 
 #: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _STEP = Event.STEP
+_STEP_ANSWER = bytes([STEP_RESPONSE])
 
 
 class Session:
@@ -74,6 +77,7 @@ class Session:
         self._on_raised = on_raised
         # Leaves room for an error and warnings after the steps.
         self._max_chunk_bytes = max_message_bytes - max_message_bytes // 16
+        self._max_message_bytes = max_message_bytes
         self.state = State.READY
         self.hosted = HostedEnv(env, family, attribute_access)
         self.warnings = warning_log or WarningLog()
@@ -84,6 +88,7 @@ class Session:
         self._sequence = 0
         self._request = b""
         self._reply = Packet(b"")
+        self._unreceived = UnreceivedAnswers()
         self._replaying = Replaying(
             self._serve_recorded, self.hosted.beginning, on_begun=self._begin_members
         )
@@ -113,13 +118,14 @@ class Session:
         self.stepping = self.steps = 0
         self._sequence = 0
         self._request, self._reply = b"", Packet(b"")
+        self._unreceived.clear()
         self.use_arrays(None)  # those of the original stay with its client
 
     @property
     def capabilities(self) -> list[str]:
         """Names of the session's optional capabilities."""
         native = ["save_state"] if self.hosted.snapshots.native else []
-        return ["chunk", "replay", *native]
+        return ["ahead", "chunk", "replay", *native]
 
     def handle(self, raw: bytes, attach: bool = False) -> Packet:
         """Serves one InteractRequest and returns the InteractResponse, which reports all errors.
@@ -146,6 +152,16 @@ class Session:
             return _fault(unserved.has_header(kind))
         if body.sequence != self._sequence + 1:
             return self._answer_out_of_order(raw, body.sequence, attach)
+        return self._serve_next(raw, kind, body, attach)
+
+    def _serve_next(self, raw: bytes, kind: str, body: Any, attach: bool) -> Packet:
+        """Serves the request that is next, unless it is a step sent ahead that is not to be taken."""
+        if kind == "step" and body.ahead:
+            self._keep_unreceived(body.ahead)
+            if not self._may_go_on():
+                return self._keep(raw, unserved.NOT_TAKEN)
+        else:
+            self._unreceived.clear()
         attachments = self._attached() if attach else None
         reply = self._keep(raw, self._guarded(self._serve, kind, body, attachments))
         if kind == "close":  # the session is over even if closing raised
@@ -171,6 +187,23 @@ class Session:
         self._sequence += 1
         self._request, self._reply = raw, reply
         return reply
+
+    def _keep_unreceived(self, ahead: int) -> None:
+        """Keeps the last reply beside the next one, for a client that has not received the last `ahead` ones."""
+        last = Answered(self._request, self._reply)
+        self._unreceived.keep(self._sequence, last, min(ahead, MAX_AHEAD))
+
+    def _may_go_on(self) -> bool:
+        """Returns whether a step that was sent ahead is taken: the last request was a step that went on."""
+        message = self._reply.message
+        return (
+            message[:1] == _STEP_ANSWER
+            and message != unserved.NOT_TAKEN.message
+            and not answers_chunk(message)
+            and self.state is not State.ENDED
+            and self._reply.size <= self._max_message_bytes
+            and not self._unreceived.full
+        )
 
     def end(self) -> None:
         """Closes the environment if the client did not."""
@@ -293,13 +326,16 @@ class Session:
         return Packet(message.SerializeToString(), answer.attachments)
 
     def _answer_out_of_order(self, raw: bytes, sequence: int, attach: bool) -> Packet:
-        if sequence != self._sequence or not self._request:
+        kept = self._unreceived.find(sequence)
+        if sequence == self._sequence and self._request:
+            kept = Answered(self._request, self._reply)
+        if kept is None:
             return _fault(unserved.sequence_gap(sequence, self._sequence + 1))
-        if raw != self._request:
+        if raw != kept.request:
             return _fault(unserved.sequence_reused(sequence))
         if self.counts is not None:
             self.counts.add_repeat()
-        return self._reply if attach else inline_arrays(self._reply)
+        return kept.reply if attach else inline_arrays(kept.reply)
 
 
 def _fault(fault: FaultError) -> Packet:

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from envwire.codec import FaultError, Reason
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.frames import Packet
+
+#: The answer to a step that was sent ahead and is not taken.
+NOT_TAKEN = Packet(pb.InteractResponse(step=pb.StepResponse(not_taken=True)).SerializeToString())
 
 
 def sequence_gap(sequence: int, expected: int) -> FaultError:

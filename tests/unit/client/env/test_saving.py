@@ -145,7 +145,10 @@ def test_a_copy_that_is_replayed_goes_its_own_way(there: Mortal) -> None:
 
 @pytest.mark.parametrize(
     ("env_id", "capabilities"),
-    [(SAVING, ["chunk", "replay", "save_state"]), (CARTPOLE, ["chunk", "replay"])],
+    [
+        (SAVING, ["ahead", "chunk", "replay", "save_state"]),
+        (CARTPOLE, ["ahead", "chunk", "replay"]),
+    ],
 )
 def test_what_a_session_can_do_is_told_when_it_is_made(
     there: Mortal, env_id: str, capabilities: list[str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from envwire.client._drivers.failure_detection import FailureDetector, FailureMonitor
@@ -52,9 +52,12 @@ class WatchedAsyncTransport:
 
     async def exchange(self, request: bytes, timeout: float, header: bytes) -> Reply:
         """Sends a request and returns its reply (see `AsyncTransport.exchange`)."""
+        return await self._watched(lambda: self._transport.exchange(request, timeout, header))
+
+    async def _watched(self, ask: Callable[[], Awaitable[Reply]]) -> Reply:
         self._monitor.begin()
         try:
-            reply = await self._transport.exchange(request, timeout, header)
+            reply = await ask()
         except ServerUnavailableError as failure:
             failure.silent = await self._monitor.failed(failure, time.monotonic())
             raise
@@ -62,6 +65,19 @@ class WatchedAsyncTransport:
             self._monitor.end()
         self._monitor.cut_at = 0.0
         return reply
+
+    @property
+    def pipelines(self) -> bool:
+        """Whether several requests can be in flight (see `AsyncTransport.pipelines`)."""
+        return self._transport.pipelines
+
+    def send_ahead(self, request: bytes, timeout: float) -> None:
+        """Sends a request (see `AsyncTransport.send_ahead`); its wait begins with `receive_ahead`."""
+        self._transport.send_ahead(request, timeout)
+
+    async def receive_ahead(self, timeout: float) -> Reply:
+        """Waits for the reply to the oldest request (see `AsyncTransport.receive_ahead`)."""
+        return await self._watched(lambda: self._transport.receive_ahead(timeout))
 
     def _probe_later(self) -> None:
         self._probing = asyncio.ensure_future(self._monitor.judge())

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from envwire.client._drivers import keeper
+from envwire.client._drivers.ahead import AHEAD, Sent, StepsAhead
 from envwire.client._drivers.async_watched import WatchedAsyncTransport
 from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.failure_detection import FailureDetector
 from envwire.client._errors.losses import is_news
-from envwire.client._session.events import Answered, Outcome
+from envwire.client._session.events import Answered, Event, Outcome
 from envwire.client._session.operations import Close, Operation
 from envwire.client._session.repeating import discarded, settled, tried_again
 from envwire.client._session.states import ProtocolError, State
@@ -42,6 +43,7 @@ class AsyncDriver:
         self.pid = made.pid
         self.blocking = made
         self._outcome = Outcome(made.session.label)
+        self._steps_ahead = StepsAhead(made.session, self)
         self._loop = asyncio.get_running_loop()
         self._transport: AsyncTransport = async_transport(made.transport)
         if detector is not None and isinstance(made.transport, Probeable):
@@ -60,9 +62,7 @@ class AsyncDriver:
         if self._loop is not asyncio.get_running_loop():
             self._change_loop()
         if session.state is not _READY and session.pending:
-            if not session.in_doubt:  # the last call's coroutine, or its loop, was closed
-                session.give_up()
-            await discarded(session, self)
+            await self._drop_pending()
         request = session.next_request(operation)
         try:
             reply = await self._transport.exchange(request, session.timeout, session.header)
@@ -78,6 +78,50 @@ class AsyncDriver:
         if type(event) is not Answered:
             event = await settled(session, self, event)
         return self._outcome.of(event)  # type: ignore[no-any-return]
+
+    async def _drop_pending(self) -> None:
+        """Completes a request whose caller was cancelled or gave up, or steps sent ahead."""
+        if self._steps_ahead:
+            await self._steps_ahead.complete()
+            return
+        if not self.session.in_doubt:  # the last call's coroutine, or its loop, was closed
+            self.session.give_up()
+        await discarded(self.session, self)
+
+    @property
+    def sends_ahead(self) -> bool:
+        """Whether a step can be sent now, before earlier ones are answered."""
+        session = self.session
+        if AHEAD not in session.capabilities or self._loop is not asyncio.get_running_loop():
+            return False
+        return self._transport.pipelines and (session.state is _READY or bool(self._steps_ahead))
+
+    @property
+    def in_flight(self) -> int:
+        """How many steps that were sent ahead are unanswered."""
+        return len(self._steps_ahead)
+
+    def step_ahead(self, action: Any) -> Sent | None:
+        """Sends a step without waiting for earlier answers (see `StepsAhead.send`)."""
+        return self._steps_ahead.send(action)
+
+    async def receive_ahead(self) -> None:
+        """Waits for the answer to the oldest step in flight (see `StepsAhead.receive`)."""
+        if self._loop is not asyncio.get_running_loop():
+            self._change_loop()
+        await self._steps_ahead.receive()
+
+    def outcome_of(self, event: Event) -> Any:
+        """Returns the result of a step that was sent ahead, or raises its error."""
+        return self._outcome.of(event)
+
+    def send_ahead(self, request: bytes, timeout: float) -> None:
+        """Sends a request (see `AheadConnection.send_ahead`)."""
+        self._transport.send_ahead(request, timeout)
+
+    async def await_ahead(self, timeout: float) -> Reply:
+        """Waits for a reply (see `AheadConnection.await_ahead`)."""
+        return await self._transport.receive_ahead(timeout)
 
     async def ask(self, request: bytes, timeout: float) -> Reply:
         """Sends a request and returns its reply (see `Connection.ask`)."""

@@ -7,17 +7,18 @@ import time
 from functools import partial
 from typing import Any, TypeVar
 
+from envwire.client._drivers.ahead import AHEAD, Sent, StepsAhead
 from envwire.client._drivers.coroutines import run
 from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._errors.losses import is_news
 from envwire.client._session import repeating
 from envwire.client._session.client_session import ClientSession
-from envwire.client._session.events import Answered, Outcome
+from envwire.client._session.events import Answered, Event, Outcome
 from envwire.client._session.operations import Close, Operation
 from envwire.client._session.requests import RENEW_LEASE
 from envwire.client._session.states import State
 from envwire.client._transports.portability import POLLIN, new_poll
-from envwire.client._transports.transport import ARRIVED, InPlace, Transport
+from envwire.client._transports.transport import ARRIVED, InPlace, Pipelined, Transport
 from envwire.client.errors import RemoteError, ServerUnavailableError
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Area, Reply
@@ -50,11 +51,13 @@ class BlockingDriver:
         self._reply: Reply | None = None
         #: Whether the pending request was sent by `begin`, so that its reply is yet to be received.
         self._begun = False
+        self._steps_ahead = StepsAhead(session, self)
 
     def use(self, transport: Transport) -> None:
         """Replaces the transport."""
         self.transport = transport
         self._in_place = transport if isinstance(transport, InPlace) else None
+        self._pipelined = transport if isinstance(transport, Pipelined) else None
 
     @property
     def blocking(self) -> BlockingDriver:
@@ -150,8 +153,48 @@ class BlockingDriver:
                 raise
         return self._failure is None
 
+    @property
+    def sends_ahead(self) -> bool:
+        """Whether a step can be sent now, before earlier ones are answered."""
+        pipelined, session = self._pipelined, self.session
+        if pipelined is None or AHEAD not in session.capabilities:
+            return False
+        return pipelined.pipelines and (session.state is _READY or bool(self._steps_ahead))
+
+    @property
+    def in_flight(self) -> int:
+        """How many steps that were sent ahead are unanswered."""
+        return len(self._steps_ahead)
+
+    def step_ahead(self, action: Any) -> Sent | None:
+        """Sends a step without waiting for earlier answers (see `StepsAhead.send`)."""
+        with self._lock:
+            return self._steps_ahead.send(action)
+
+    async def receive_ahead(self) -> None:
+        """Waits for the answer to the oldest step in flight (see `StepsAhead.receive`)."""
+        with self._lock:
+            run(self._steps_ahead.receive())
+
+    def outcome_of(self, event: Event) -> Any:
+        """Returns the result of a step that was sent ahead, or raises its error."""
+        return self._outcome.of(event)
+
+    def send_ahead(self, request: bytes, timeout: float) -> None:
+        """Sends a request (see `AheadConnection.send_ahead`)."""
+        assert self._pipelined is not None  # noqa: S101 - `sends_ahead` was asked before
+        self._pipelined.send_ahead(request, timeout, self.session.header)
+
+    async def await_ahead(self, timeout: float) -> Reply:
+        """Waits for a reply (see `AheadConnection.await_ahead`)."""
+        assert self._pipelined is not None  # noqa: S101 - see above
+        return self._pipelined.receive_ahead(timeout)
+
     def _drop_pending(self) -> None:
-        """Completes a request whose caller was interrupted or gave up (see `discarded`)."""
+        """Completes a request whose caller was interrupted or gave up (see `discarded`), or steps sent ahead."""
+        if self._steps_ahead:
+            run(self._steps_ahead.complete())
+            return
         if not self.session.in_doubt:
             if self._begun:
                 self.await_reply()

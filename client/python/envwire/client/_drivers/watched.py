@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from envwire.client._drivers.coroutines import run
 from envwire.client._drivers.failure_detection import FailureDetector, FailureMonitor
 from envwire.client._drivers.watchdog import Deadline
-from envwire.client._transports.transport import InPlace, Probeable, Transport
+from envwire.client._transports.transport import InPlace, Pipelined, Probeable, Transport
 from envwire.client.errors import ServerUnavailableError
 from envwire.wire.frames import Reply
 
@@ -60,6 +60,25 @@ class WatchedTransport:
     def receive(self) -> Reply:
         """Waits for the reply (see `Transport.receive`)."""
         return self._awaited(self._transport.receive)
+
+    @property
+    def pipelines(self) -> bool:
+        """Whether several requests can be in flight (see `Pipelined.pipelines`)."""
+        return isinstance(self._transport, Pipelined) and self._transport.pipelines
+
+    def send_ahead(self, request: bytes, timeout: float, header: bytes = b"") -> None:
+        """Sends a request (see `Pipelined.send_ahead`); its wait begins with `receive_ahead`."""
+        self._pipelined.send_ahead(request, timeout, header)
+
+    def receive_ahead(self, timeout: float) -> Reply:
+        """Waits for the reply to the oldest request (see `Pipelined.receive_ahead`)."""
+        self._monitor.begin()
+        return self._awaited(self._pipelined.receive_ahead, timeout)
+
+    @property
+    def _pipelined(self) -> Pipelined:
+        assert isinstance(self._transport, Pipelined)  # noqa: S101 - `pipelines` was asked before
+        return self._transport
 
     def _awaited(self, receive: Callable[..., Reply], *args: Any) -> Reply:
         try:

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from envwire.client._drivers.call_guard import CallGuard
+from envwire.client._env.async_steps import AsyncSteps
 from envwire.client._env.attributes import EnvAttributes, defines
 from envwire.client._env.episodes import call, generator, mirrored_step, reset, step_many
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
+from envwire.client._env.step_line import StepLine
 from envwire.client._recovery.async_handle import AsyncSessionHandle
 from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.strategies import STRATEGIES
@@ -66,6 +68,8 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
     """
 
     _family = envwire_family()
+    #: The steps of `step_ahead` that are not over.
+    _line: StepLine | None = None
 
     def __init__(
         self,
@@ -143,6 +147,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
     ) -> tuple[Any, dict[str, Any]]:
         """Starts an episode (see `Env.reset`); makes the environment again when it was closed or lost."""
         with self._guard:
+            self._drop_steps()
             if self._handle.vacant:
                 await self._make()
             result, spaces = await reset(self._handle, self._random, seed, options)
@@ -172,6 +177,22 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         with self._guard:
             apart = self._random.active or self._arguments.options.device is not None
             return await step_many(self._handle, list(actions), self._step, apart)
+
+    def step_ahead(self, actions: Iterable[Any]) -> AsyncSteps:
+        """Sends one step per action, and returns an asynchronous iterator over the results.
+
+        See `envwire.client.RemoteEnv.step_ahead`. It can be called while another task waits for a result.
+        """
+        if self._line is None or self._line.over:
+            apart = self._random.active or self._arguments.options.device is not None
+            self._line = StepLine(self._handle, self._step, apart=apart)
+        return AsyncSteps(self._line.add(actions), self._guard)
+
+    def _drop_steps(self) -> None:
+        """Drops the steps of `step_ahead` that were not sent yet."""
+        line, self._line = self._line, None
+        if line is not None:
+            line.stop()
 
     async def render(self) -> Any:
         """Returns a frame of the current state (see `Env.render`)."""
@@ -245,6 +266,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
     async def restore_state(self, state: SavedState) -> None:
         """Restores a state that `save_state` returned (see `envwire.client.RemoteEnv.restore_state`)."""
         with self._guard:
+            self._drop_steps()
             await restore(self._handle, self._random, state)
             self._follow(state.spaces)
 

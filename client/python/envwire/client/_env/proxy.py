@@ -11,6 +11,8 @@ from envwire.client._env.episodes import call, mirrored_step, reset, step_many
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
+from envwire.client._env.step_line import StepLine
+from envwire.client._env.steps import Steps
 from envwire.client._env.viewer import HUMAN, RENDERED, Viewer
 from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.session_handle import SessionHandle
@@ -66,6 +68,9 @@ class RemoteProxy(RemoteAttributes):
         CapacityError: All sessions of the server are taken.
         Exception: Any exception of the environment while it is made, and the error for an id that is not served.
     """
+
+    #: The steps of `step_ahead` that are not over.
+    _line: StepLine | None = None
 
     def __init__(
         self,
@@ -132,6 +137,7 @@ class RemoteProxy(RemoteAttributes):
     ) -> tuple[Any, dict[str, Any]]:
         """Starts an episode (see `Env.reset`); makes the environment again when it was closed or lost."""
         handle, self._used = self._handle, True
+        self._drop_steps()
         if handle.vacant:
             handle.make()
             self._random = MirroredRandom(self._family)
@@ -159,6 +165,12 @@ class RemoteProxy(RemoteAttributes):
             self._viewer.show(self._frame())
         return result
 
+    def _drop_steps(self) -> None:
+        """Drops the steps of `step_ahead` that were not sent yet."""
+        line, self._line = self._line, None
+        if line is not None:
+            line.stop()
+
     def step_many(
         self, actions: Iterable[Any]
     ) -> list[tuple[Any, Any, bool, bool, dict[str, Any]]]:
@@ -173,9 +185,31 @@ class RemoteProxy(RemoteAttributes):
         Raises:
             Exception: As for `step`; `steps_taken` of the exception holds the results of the steps before it.
         """
+        return run(step_many(self._handle, list(actions), self._step_alone, self._steps_apart))
+
+    def step_ahead(self, actions: Iterable[Any]) -> Steps:
+        """Takes one step per action until the episode ends, and gives each result as soon as it has come.
+
+        The steps are sent at once, as many as may be in flight (up to 64), and are taken while this program does
+        something else. Another call may follow before the first is used up: its steps follow those of the first. They
+        are not taken, and it gives no results, if the episode ends before, or a step fails. Any other call of the
+        environment waits for the steps that were sent; `reset` and `restore_state` drop the others.
+
+        Args:
+            actions: The actions, for example of a policy that plans several steps.
+
+        Returns:
+            An iterator over the results, fewer than actions if the episode ended. It raises as `step` does.
+        """
+        if self._line is None or self._line.over:
+            self._line = StepLine(self._handle, self._step_alone, apart=self._steps_apart)
+        return Steps(self._line.add(actions))
+
+    @property
+    def _steps_apart(self) -> bool:
+        """Whether each step needs its own request and answer."""
         on_device = self._arguments.options.device is not None
-        apart = on_device or self._viewer is not None or self._random.active
-        return run(step_many(self._handle, list(actions), self._step_alone, apart))
+        return on_device or self._viewer is not None or self._random.active
 
     async def _step_alone(self, action: Any) -> Any:
         return self.step(action)
@@ -216,6 +250,7 @@ class RemoteProxy(RemoteAttributes):
             InvalidRequestError: It belongs to another environment, or the server has dropped it.
         """
         self._used = True
+        self._drop_steps()
         run(restore(self._handle, self._random, state))
         self._follow(state.spaces)
 

@@ -7,6 +7,7 @@ table in `envwire.client._session.states` defines which transitions are allowed.
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 from secrets import token_bytes
 from typing import Any
@@ -17,7 +18,14 @@ from envwire.client._errors.faults import broken_answer, exception
 from envwire.client._errors.losses import ENDS
 from envwire.client._session.events import Answered, Event, Refused, SendAgain
 from envwire.client._session.notices import Notice, read_notices
-from envwire.client._session.operations import Close, Operation, Render, Step, numbered
+from envwire.client._session.operations import (
+    Close,
+    Operation,
+    Render,
+    Step,
+    StepAhead,
+    numbered,
+)
 from envwire.client._session.recording.recording import Recording
 from envwire.client._session.resuming import RetrySchedule
 from envwire.client._session.states import ANSWERED, MAKING, PENDING, REQUESTED, Move, State, moved
@@ -64,7 +72,8 @@ class ClientSession:
         header: The session header of its requests; empty until the session is made.
         capabilities: Names of the optional features that the server supports for it.
         recorded_as: Name of the recording that the server keeps of it; empty if it keeps none.
-        sequence: Number of the last numbered request.
+        sequence: Number of the last numbered request, but for those behind it.
+        behind: The requests that were sent behind the pending one, in order, each with its operation.
         notices: The last notices that the server sent.
         on_notices: Called with the notices when their kinds change.
     """
@@ -83,6 +92,7 @@ class ClientSession:
         self.state = State.UNMADE
         self.timeout = min(timeout or MAKE_SECONDS, LONGEST_SECONDS)
         self.sequence: int = 0
+        self.behind: deque[tuple[Operation[Any], bytes]] = deque()
         self.identity = pb.SessionHeader()
         self._own_timeout = timeout is not None
         self._family = family
@@ -149,6 +159,37 @@ class ClientSession:
         self._operation, self._request = operation, request
         self.retries.deadline = self.retries.clock() + self.timeout
         return request
+
+    def request_behind(self, operation: Operation[Any], most_bytes: int) -> bytes | None:
+        """Returns a request to send behind the pending one, before that is answered; None if it is too long.
+
+        Args:
+            operation: The request.
+            most_bytes: How long it may be.
+
+        Raises:
+            InvalidRequestError: A value cannot be encoded; the session is unchanged.
+        """
+        try:
+            request = numbered(operation, self.sequence + len(self.behind) + 1)
+        except CodecError as error:
+            raise InvalidRequestError(str(error)) from error
+        if len(request) > most_bytes:
+            return None
+        self.behind.append((operation, request))
+        return request
+
+    def promote(self) -> None:
+        """Makes the request behind the one that was answered the pending one."""
+        self.state = moved(self.state, Move.REQUEST)
+        self._operation, self._request = self.behind.popleft()
+        self.sequence += 1
+        self.retries.deadline = self.retries.clock() + self.timeout
+
+    @property
+    def unanswered(self) -> list[bytes]:
+        """The pending request, and those behind it."""
+        return [self._request, *(request for _, request in self.behind)]
 
     def receive(self, message: bytes, attachments: Area | None = None) -> Event:
         """Processes the answer to the pending request.
@@ -217,7 +258,8 @@ class ClientSession:
 
     def _receive_error(self, message: bytes) -> Event:
         fault = decode_fault(self._parsed(message).error, self._family)
-        if self.state is State.AWAITING and fault.reason in _NUMBERS and self._may_renumber():
+        wrong = self.state is State.AWAITING and fault.reason in _NUMBERS
+        if wrong and self._may_renumber():
             return self._renumbered(fault.metadata.get("expected"))
         if self.state is State.MAKING:
             self.state = moved(self.state, Move.END)
@@ -228,7 +270,12 @@ class ClientSession:
         return Refused(exception(fault, self._family), fault.warnings)
 
     def _may_renumber(self) -> bool:
-        """Counts a refused number; returns whether the pending request may be sent under another one."""
+        """Counts a refused number; returns whether the pending request may be sent under another one.
+
+        Not if others were sent ahead: they would be out of order.
+        """
+        if self.behind or isinstance(self._operation, StepAhead):
+            return False
         operation, count = self._renumberings
         count = count + 1 if operation is self._operation else 1
         self._renumberings = self._operation, count
@@ -292,5 +339,6 @@ class ClientSession:
             return
         self.state = moved(self.state, Move.TAKE_BACK)
         self._taken_back = self._request
+        self.behind.clear()
         self.retries.late = False
         self.sequence -= 1

@@ -91,6 +91,32 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class StepAhead:
+    """A step that is sent before earlier requests are answered. Result: as for `Step`; (None, None) if not taken.
+
+    Attributes:
+        action: The action, or a batch of actions.
+        ahead: How many requests before it are unanswered.
+    """
+
+    action: Any
+    ahead: int
+
+    kind: ClassVar = "step"
+
+    def write(self, body: pb.StepRequest) -> None:
+        """Writes the request."""
+        encode_value(self.action, body.action, "action")
+        body.ahead = self.ahead
+
+    def read(
+        self, answer: pb.StepResponse, area: Area | None, family: Family
+    ) -> tuple[StepResult | None, None]:
+        """Reads the answer."""
+        return (None if answer.not_taken else read_step(answer, family, area)), None
+
+
+@dataclass(frozen=True, slots=True)
 class StepMany:
     """Several steps in one request. Result: (the results of the steps taken, the error of the next step or None).
 

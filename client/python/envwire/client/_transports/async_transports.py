@@ -10,10 +10,16 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from envwire.client._errors.connections import broken
+from envwire.client._session.states import ProtocolError
 from envwire.client._transports.direct.async_frames import AsyncFrames
 from envwire.client._transports.direct.direct import DirectTransport
 from envwire.client._transports.transport import Probeable, Transport
+from envwire.wire.envelope import STEP_REQUEST
 from envwire.wire.frames import Reply
+
+#: A request of a step, for questions about any of them.
+_STEP = bytes([STEP_REQUEST])
 
 
 class AsyncTransport(Protocol):
@@ -26,6 +32,18 @@ class AsyncTransport(Protocol):
         """
         ...
 
+    @property
+    def pipelines(self) -> bool:
+        """Whether the open connection carries several requests at a time (see `Pipelined.pipelines`)."""
+        ...
+
+    def send_ahead(self, request: bytes, timeout: float, /) -> None:
+        """Sends a request without waiting for earlier replies (see `Pipelined.send_ahead`)."""
+
+    def receive_ahead(self, timeout: float, /) -> Awaitable[Reply]:
+        """Waits for the reply to the oldest request (see `Pipelined.receive_ahead`)."""
+        ...
+
     def interrupt(self) -> None:
         """Breaks the connection: a waiting `exchange` raises ServerUnavailableError."""
 
@@ -34,6 +52,20 @@ class AsyncTransport(Protocol):
 
     def close(self) -> None:
         """Releases the transport's resources without waiting. Closing twice is harmless."""
+
+
+class OneAtATime:
+    """The methods of `AsyncTransport` of a transport that carries one request at a time."""
+
+    pipelines = False
+
+    def send_ahead(self, _request: bytes, _timeout: float) -> None:
+        """Never happens."""
+        raise ProtocolError("this transport carries one request at a time")
+
+    def receive_ahead(self, _timeout: float) -> Awaitable[Reply]:
+        """Never happens."""
+        raise ProtocolError("this transport carries one request at a time")
 
 
 class SerialThreads:
@@ -66,7 +98,7 @@ def _retrieve_exception(running: asyncio.Future[Reply]) -> None:
         running.exception()
 
 
-class ThreadedTransport:
+class ThreadedTransport(OneAtATime):
     """Runs each exchange of a blocking transport in a thread.
 
     Args:
@@ -129,6 +161,27 @@ class AsyncDirectTransport:
         if (stream := self._transport.stream) is not None:
             self._stream = async_transport(stream)
         return reply
+
+    @property
+    def pipelines(self) -> bool:
+        """Whether the channel is open and watched by the loop (see `AsyncTransport.pipelines`)."""
+        frames = self._frames
+        return frames is not None and frames.channel is self._transport.plain_channel(_STEP)
+
+    def send_ahead(self, request: bytes, timeout: float) -> None:
+        """Sends a request without waiting for earlier replies (see `AsyncTransport.send_ahead`)."""
+        del timeout
+        self._open_frames(request).send_ahead(request)
+
+    def receive_ahead(self, timeout: float) -> Awaitable[Reply]:
+        """Waits for the reply to the oldest request (see `AsyncTransport.receive_ahead`)."""
+        return self._open_frames(_STEP).receive_ahead(timeout)
+
+    def _open_frames(self, request: bytes) -> AsyncFrames:
+        frames = self._frames
+        if frames is None or frames.channel is not self._transport.plain_channel(request):
+            raise broken("the direct channel was closed")
+        return frames
 
     def interrupt(self) -> None:
         """Breaks the connection that is in use (see `AsyncTransport.interrupt`)."""

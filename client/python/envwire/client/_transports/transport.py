@@ -22,8 +22,8 @@ ARRIVED: Final = -2
 class Transport(Protocol):
     """Carries requests to a server, one at a time, in order.
 
-    A transport may also implement `InPlace`, `Probeable`, `DeviceSharing` and `Fronted`. A wrapper has to implement
-    those of the transport inside it, because a client silently does without what it does not find.
+    A transport may also implement `InPlace`, `Pipelined`, `Probeable`, `DeviceSharing` and `Fronted`. A wrapper has to
+    implement those of the transport inside it, because a client silently does without what it does not find.
     """
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
@@ -80,6 +80,31 @@ class InPlace(Protocol):
 
     def offer(self, buffer: Area) -> None:
         """Offers a buffer for the attachments of the next reply; it is used if its length is exactly theirs."""
+
+
+@runtime_checkable
+class Pipelined(Protocol):
+    """A transport over which requests can be sent before earlier ones are answered.
+
+    While requests are in flight, only these methods are called; after a failure of one of them, the connection is
+    closed, and none is in flight.
+    """
+
+    @property
+    def pipelines(self) -> bool:
+        """Whether the open connection carries several requests at a time; False if none is open."""
+        ...
+
+    def send_ahead(self, request: bytes, timeout: float, header: bytes = b"") -> None:
+        """Sends a request without waiting for earlier replies; never opens a connection.
+
+        Raises:
+            ServerUnavailableError: The connection broke; all requests in flight may have been served.
+        """
+
+    def receive_ahead(self, timeout: float) -> Reply:
+        """Waits for the reply to the oldest request in flight; for its errors see `Transport.receive`."""
+        ...
 
 
 @runtime_checkable

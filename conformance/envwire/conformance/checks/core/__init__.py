@@ -10,6 +10,7 @@ from envwire.conformance.checks.core import (  # isort: skip
     values,
     spaces,
     sequence,
+    ahead,
     secrets,
     closing,
     errors,
@@ -17,6 +18,7 @@ from envwire.conformance.checks.core import (  # isort: skip
 )
 
 __all__ = [
+    "ahead",
     "closing",
     "errors",
     "info",

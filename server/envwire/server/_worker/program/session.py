@@ -125,10 +125,10 @@ class ProgramSession(Session):
 
     @property
     def capabilities(self) -> list[str]:
-        """Those of the program. Only the replay of a vector environment needs its help: members have histories."""
+        """Those of the program, and the server's. Only a vector's replay needs its help: members have histories."""
         passed_on = {"chunk", "save_state", *(["replay"] if self._is_vector else [])}
         own = [name for name in self.made.capabilities if name in passed_on]
-        return own if self._is_vector else [*own, "replay"]
+        return ["ahead", *own] if self._is_vector else ["ahead", *own, "replay"]
 
     @property
     def description(self) -> pb.MakeResponse:

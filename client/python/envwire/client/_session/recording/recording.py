@@ -29,6 +29,9 @@ RESET_MASK = "reset_mask"
 #: Suffix of Gymnasium's render modes that collect frames. Rendering then empties the list: it changes the environment.
 _COLLECTING = "_list"
 
+#: Longer answers are those of steps that were taken.
+_SHORT_BYTES = 16
+
 _RECORDED = frozenset({"reset", "step", "render", "save_state", "restore_state", *KEPT})
 #: Reasons of errors after which a request is recorded: it reached the environment, or a replay refuses it again.
 _SERVED = frozenset(
@@ -132,6 +135,8 @@ class Recording:
         reason = _reason(reply)
         if reason is not None and reason not in _SERVED:
             return
+        if kind == "step" and is_not_taken(reply.message):
+            return
         if kind == "render":
             if self._renders:
                 self._add(request, None)
@@ -194,6 +199,11 @@ def seeds_all(request: pb.ResetRequest) -> bool:
 def is_masked(request: pb.ResetRequest) -> bool:
     """Returns whether a reset has a mask, which selects members of a vector environment."""
     return any(entry.name == RESET_MASK for entry in request.options.entries)
+
+
+def is_not_taken(message: bytes) -> bool:
+    """Returns whether an answer says that a step which was sent ahead was not taken."""
+    return len(message) < _SHORT_BYTES and pb.InteractResponse.FromString(message).step.not_taken
 
 
 def _reason(reply: Reply) -> Reason | None:

@@ -110,6 +110,8 @@ def one_part(requests: Iterable[bytes]) -> Iterator[bytes]:
             return
         request = pb.InteractRequest.FromString(raw)
         getattr(request, request.WhichOneof("request") or "").ClearField("sequence")
+        if request.HasField("step"):
+            request.step.ClearField("ahead")
         yield request.SerializeToString()
 
 

@@ -1,4 +1,4 @@
-"""Frames of a direct channel in an event loop: one request out, one reply in.
+"""Frames of a direct channel in an event loop: one request out, one reply in, or several sent ahead.
 
 The socket is watched for as long as the channel is open, so a step costs neither a registration nor a timer, and only
 the one iteration of the loop in which its reply arrives.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections import deque
 from collections.abc import Callable
 
 from envwire.client._transports.direct.direct_channel import Channel
@@ -41,6 +42,11 @@ class AsyncFrames:
         self._spin.moment = channel.spin_seconds
         self._polling = False
         self._released = False
+        #: Of requests that were sent ahead: how many replies are to be read, those that were, and the wait for one.
+        self._unread = 0
+        self._replies: deque[Reply] = deque()
+        self._next: ReusableFuture[None] = ReusableFuture(self._loop)
+        self._unsent = b""
         channel.sleep()
         channel.loop = self._loop
         self._loop.add_reader(self._descriptor, self._on_readable)
@@ -60,6 +66,55 @@ class AsyncFrames:
                 raise
             self.release()
             raise self._given_up(error, timeout) from None
+
+    def send_ahead(self, request: bytes) -> None:
+        """Sends a request without waiting for earlier replies (see `AsyncTransport.send_ahead`)."""
+        self.channel.begin_ahead()
+        self._unread += 1
+        self._unsent += HEADER.pack(len(request), 0, 0) + request
+        self._send_ahead()
+
+    def _send_ahead(self) -> None:
+        """Sends what the socket accepts, and the rest when it accepts more."""
+        try:
+            self._unsent = self._unsent[self._send(self._unsent) :]
+        except OSError as error:
+            self._fail(error)
+            return
+        if self._unsent:
+            self._loop.add_writer(self._descriptor, self._send_ahead)
+        else:
+            self._loop.remove_writer(self._descriptor)
+
+    async def receive_ahead(self, timeout: float) -> Reply:
+        """Waits for the reply to the oldest request (see `AsyncTransport.receive_ahead`)."""
+        try:
+            if not self._replies:
+                if self._socket.fileno() < 0:
+                    raise ConnectionResetError("the connection broke before the reply came")
+                self._deadline.start(timeout)
+                self._next.begin()
+                await self._next
+            return self._replies.popleft()
+        except BaseException as error:
+            if self._released:
+                raise
+            self.release()
+            raise self._given_up(error, timeout) from None
+
+    def _read_ahead(self) -> None:
+        """Reads the replies that have arrived, whether or not somebody waits for them."""
+        try:
+            while self._unread:
+                self._replies.append(self.channel.receive_ahead(None, socket.MSG_DONTWAIT))
+                self._unread -= 1
+        except (BlockingIOError, InterruptedError):
+            pass
+        except OSError as error:
+            self._fail(error)
+        if self._replies and self._next.waiting:
+            self._deadline.stop()
+            self._next.set_result(None)
 
     def _send(self, data: bytes | memoryview) -> int:
         try:
@@ -104,7 +159,9 @@ class AsyncFrames:
 
     def _on_readable(self) -> None:
         if not self._reply.waiting:
-            if not self.channel.skip_wake():
+            if self._unread:
+                self._read_ahead()
+            elif not self.channel.skip_wake():
                 self._fail(ConnectionResetError("the server sent a reply without a request"))
             return
         try:
@@ -122,6 +179,8 @@ class AsyncFrames:
         self._unwatch()
         if self._reply.waiting:
             self._reply.set_exception(error)
+        elif self._next.waiting:
+            self._next.set_exception(error)
         else:
             self._socket.close()  # the next exchange reports it
 
@@ -132,7 +191,7 @@ class AsyncFrames:
     @property
     def waiting(self) -> bool:
         """Whether a reply is expected."""
-        return self._reply.waiting
+        return self._reply.waiting or bool(self._unread or self._replies)
 
     def release(self) -> None:
         """Detaches the channel from the loop, which may be closed already."""
@@ -145,6 +204,8 @@ class AsyncFrames:
         # If the socket is closed, another connection may have its number by now.
         if self._socket.fileno() >= 0 and not self._loop.is_closed():
             self._loop.remove_reader(self._descriptor)
+            if self._unsent:
+                self._loop.remove_writer(self._descriptor)
 
 
 def _wake(room: asyncio.Future[None]) -> None:

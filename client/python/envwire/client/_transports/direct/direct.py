@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 from envwire.client._errors.connections import broken, timed_out, too_large
 from envwire.client._transports.direct.dialing import Dialer
 from envwire.client._transports.direct.direct_channel import Channel
-from envwire.client._transports.transport import ARRIVED, Fronted, Probeable, Transport
+from envwire.client._transports.transport import (
+    ARRIVED,
+    Fronted,
+    Pipelined,
+    Probeable,
+    Transport,
+)
 from envwire.client.credentials import Credentials
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS, RESPONSES, STEP_REQUEST
@@ -101,6 +107,44 @@ class DirectTransport:
         if request[0] != STEP_REQUEST and REQUESTS.kind(request) in _CONTROL:
             return None
         return channel if len(request) <= channel.max_request_bytes else None
+
+    @property
+    def pipelines(self) -> bool:
+        """Whether the open connection carries several requests at a time (see `Pipelined.pipelines`)."""
+        if self._early is not None:
+            return False
+        return self._channel is not None or (
+            isinstance(self.stream, Pipelined) and self.stream.pipelines
+        )
+
+    def send_ahead(self, request: bytes, timeout: float, header: bytes = b"") -> None:
+        """Sends a request without waiting for earlier replies (see `Pipelined.send_ahead`)."""
+        if isinstance(self.stream, Pipelined):
+            self.stream.send_ahead(request, timeout, header)
+            return
+        channel = self._open_channel()
+        if len(request) > channel.max_request_bytes:
+            what = f"{len(request)} bytes, and {channel.max_request_bytes} are accepted"
+            raise too_large(self._dialer.server, what)
+        try:
+            channel.send_ahead(request, timeout)
+        except BaseException as error:
+            raise self.given_up(error, timeout) from None
+
+    def receive_ahead(self, timeout: float) -> Reply:
+        """Waits for the reply to the oldest request (see `Pipelined.receive_ahead`)."""
+        if isinstance(self.stream, Pipelined):
+            return self.stream.receive_ahead(timeout)
+        channel = self._open_channel()
+        try:
+            return channel.receive_ahead(timeout)
+        except BaseException as error:
+            raise self.given_up(error, timeout) from None
+
+    def _open_channel(self) -> Channel:
+        if self._channel is None:
+            raise broken(f"the direct channel to {self._dialer.server} was closed")
+        return self._channel
 
     @property
     def address(self) -> str:

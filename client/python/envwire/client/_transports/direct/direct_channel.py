@@ -84,6 +84,8 @@ class Channel:
         self._poll.register(sock.fileno(), POLLIN)
         self._look: Callable[[int], object] = self._poll.poll
         self.max_request_bytes = 0
+        #: How many requests that were sent ahead are unanswered.
+        self._ahead = 0
         self.loop: AbstractEventLoop | None = None
         self.device: ClientDevice | None = None
         _channels.add(self)
@@ -181,6 +183,37 @@ class Channel:
                 self._spin.woke()
             self.buffer = None
 
+    def send_ahead(self, request: bytes, timeout: float) -> None:
+        """Sends a request without waiting for earlier replies. It passes by the mailbox, which holds one frame.
+
+        Raises:
+            OSError: The connection broke.
+        """
+        if timeout != self._timeout:
+            self._set_timeout(timeout)
+        self.begin_ahead()
+        self.connection.sendall(HEADER.pack(len(request), 0, 0) + request)
+
+    def begin_ahead(self) -> None:
+        """Notes that a request is sent ahead; replies come on the socket."""
+        self.sleep()
+        self._ahead += 1
+
+    def receive_ahead(self, timeout: float | None, flags: int = 0) -> Reply:
+        """Waits for the reply to the oldest of the requests that were sent ahead.
+
+        Args:
+            timeout: Seconds to wait; None if the flags say not to.
+            flags: As for `read_reply`, as are the errors.
+        """
+        if timeout is not None and timeout != self._timeout:
+            self._set_timeout(timeout)
+        self._spin.begin()
+        early, self._early = self._early, b""
+        reply = (self._parse(early) if early else None) or self.read_reply(flags)
+        self._ahead -= 1
+        return reply
+
     def _overdue(self) -> bool:
         return perf_counter() - self._spin.begun > self._timeout
 
@@ -232,8 +265,10 @@ class Channel:
         end = HEADER_BYTES + length
         following = 0 if slot else attached
         self._expected = following if self._scatters else 0
-        if length + attached > self._limit or len(data) > end + following:
+        if length + attached > self._limit or (len(data) > end + following and self._ahead < 2):
             raise ConnectionResetError(f"not a frame: {length} + {attached} bytes at {slot}")
+        if len(data) > end + following:  # the next reply begins in it
+            data, self._early = data[: end + following], data[end + following :]
         if len(data) == end and not following:
             if not slot:
                 self._last = end, data[:HEADER_BYTES]

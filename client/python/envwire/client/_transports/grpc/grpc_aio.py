@@ -9,6 +9,7 @@ import grpc
 import grpc.aio
 
 from envwire.client._errors.connections import broken, timed_out
+from envwire.client._transports.async_transports import OneAtATime
 from envwire.client._transports.grpc.grpc_connection import INTERACT, open_loop_channel, status_of
 from envwire.client._transports.grpc.grpc_transports import StreamTransport
 from envwire.client._transports.loop_waits import LoopDeadline
@@ -17,7 +18,7 @@ from envwire.wire.envelope import RESPONSES, with_header
 from envwire.wire.frames import Reply
 
 
-class AsyncStreamTransport:
+class AsyncStreamTransport(OneAtATime):
     """One bidirectional stream for all requests of a session.
 
     Args:

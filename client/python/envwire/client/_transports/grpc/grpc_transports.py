@@ -291,6 +291,29 @@ class StreamTransport(GrpcTransport):
         self._deadline.start(timeout)
         stream.requests.put(with_header(request, header))
 
+    @property
+    def pipelines(self) -> bool:
+        """Whether a stream is open (see `Pipelined.pipelines`)."""
+        return self._stream is not None
+
+    def send_ahead(self, request: bytes, timeout: float, header: bytes = b"") -> None:
+        """Writes to the open stream (see `Pipelined.send_ahead`). The program may fork before it reads the reply."""
+        del timeout
+        self._begin()
+        try:
+            if self._stream is None:
+                raise broken(f"the stream to {self.connection.target} was ended")
+            self._stream.requests.put(with_header(request, header))
+        finally:
+            self._finish()
+
+    def receive_ahead(self, timeout: float) -> Reply:
+        """Reads from the stream (see `Pipelined.receive_ahead`)."""
+        self._begin()
+        self._timeout = timeout
+        self._deadline.start(timeout)
+        return self.receive()
+
     def receive(self) -> Reply:
         """Reads from the stream (see `Transport.receive`)."""
         try:

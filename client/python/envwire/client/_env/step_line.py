@@ -1,0 +1,206 @@
+"""Steps that are sent ahead of answers: the actions of one environment in line, and the results of each call.
+
+Blocking and asyncio environments share these coroutines (see `envwire.client._drivers.coroutines`).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from envwire.client._drivers.ahead import MAX_IN_FLIGHT, Sent
+from envwire.client._drivers.this_process import THIS_PROCESS
+from envwire.client._recovery.base_handle import BaseSessionHandle
+from envwire.client._session.operations import Step
+from envwire.client._session.states import ProtocolError
+from envwire.client.errors import InvalidRequestError, RemoteError
+from envwire.codec.steps import StepResult
+
+Handle: TypeAlias = BaseSessionHandle[Any]
+
+
+@dataclass(eq=False, slots=True)
+class _Action:
+    """An action in line: its value, the call that it belongs to, and its request once it is sent."""
+
+    value: Any
+    call: Call
+    sent: Sent | None = None
+
+
+class Call:
+    """The results of one call of `step_ahead`.
+
+    Args:
+        line: The line that its actions stand in.
+        left: How many of its results are to come.
+    """
+
+    def __init__(self, line: StepLine, left: int) -> None:
+        self._line = line
+        self._left = left
+        self._results: deque[StepResult] = deque()
+        self._error: BaseException | None = None
+
+    def add(self, result: StepResult) -> None:
+        """Adds the next result."""
+        self._results.append(result)
+        self._left -= 1
+
+    def end(self, error: BaseException | None = None) -> None:
+        """Ends it after the results so far; the error of a step is raised in place of its result."""
+        self._left, self._error = 0, error
+
+    async def next(self) -> StepResult | None:
+        """Returns the next result; None if there are no more.
+
+        Raises:
+            Exception: That of the step.
+        """
+        while not self._results:
+            error, self._error = self._error, None
+            if error is not None:
+                raise error
+            if not self._left:
+                return None
+            await self._line.advance()
+        result = self._results.popleft()
+        self._line.send()
+        return result
+
+
+class StepLine:
+    """The actions that wait for their steps, in order, until the episode ends or a step fails.
+
+    Args:
+        handle: The environment.
+        step: Takes a single step, for actions that cannot be sent ahead.
+        apart: Whether all have to be stepped one by one.
+
+    Attributes:
+        over: Whether the episode has ended, or a step has failed: no further action is taken.
+    """
+
+    def __init__(
+        self, handle: Handle, step: Callable[[Any], Awaitable[StepResult]], *, apart: bool
+    ) -> None:
+        self._handle = handle
+        self._step = step
+        self._apart = apart
+        self._waiting: deque[_Action] = deque()
+        self._sent: deque[_Action] = deque()
+        #: Actions whose steps were sent ahead and not taken: they are sent again when nothing is in flight.
+        self._refused: deque[_Action] = deque()
+        self._most = MAX_IN_FLIGHT
+        self.over = False
+
+    def add(self, actions: Iterable[Any]) -> Call:
+        """Lines up the actions of a call, and sends as many as it may."""
+        values = list(actions)
+        call = Call(self, len(values))
+        self._waiting.extend(_Action(value, call) for value in values)
+        self.send()
+        return call
+
+    def stop(self, error: BaseException | None = None, *, at: Call | None = None) -> None:
+        """Ends all calls; the error belongs to one of them."""
+        self.over = True
+        self._line_up_again()
+        for action in self._waiting:
+            if action.call is not at:
+                action.call.end()
+        self._waiting.clear()
+        if at is not None:
+            at.end(error)
+
+    def send(self) -> None:
+        """Sends waiting actions, as many as may be in flight."""
+        driver = self._handle.driver
+        if self._apart or self._refused or driver is None or driver.pid != THIS_PROCESS.pid:
+            return
+        while self._waiting and len(self._sent) < self._most and self._may_send(driver):
+            action = self._waiting[0]
+            try:
+                action.sent = driver.step_ahead(action.value)
+            except InvalidRequestError:  # it is raised when it is this action's turn
+                return
+            if action.sent is None:
+                return
+            self._sent.append(self._waiting.popleft())
+
+    def _may_send(self, driver: Any) -> bool:
+        """Returns whether a step may be sent ahead."""
+        in_step = driver.in_flight == len(self._sent) and not driver.session.notices
+        return in_step and bool(driver.sends_ahead)
+
+    async def advance(self) -> None:
+        """Takes the next step, or receives its result."""
+        self.send()
+        if not self._sent:
+            await self._alone(self._waiting.popleft())
+            return
+        action = self._sent[0]
+        try:
+            result = await self._received(action)
+        except RemoteError as error:
+            if not self._handle.is_loss(error):
+                self.stop(error, at=action.call)
+                return
+            self._line_up_again()
+            await self._alone(self._waiting.popleft(), error)
+        except Exception as error:
+            self.stop(error, at=action.call)
+        else:
+            self._settle(action, result)
+
+    async def _received(self, action: _Action) -> StepResult | None:
+        """Returns the result of the first action in flight; None if it was not taken."""
+        driver, sent = self._handle.live(), action.sent
+        if sent is None:
+            raise ProtocolError("a step that was not sent")
+        while sent.event is None:
+            await driver.receive_ahead()
+        result: StepResult | None = driver.outcome_of(sent.event)[0]
+        return result
+
+    def _settle(self, action: _Action, result: StepResult | None) -> None:
+        self._sent.popleft()
+        if result is not None:
+            self._deliver(action, result)
+            return
+        self._refused.append(action)  # the server keeps no more answers for now
+        if not self._sent:
+            self._line_up_again()
+            self._most = max(1, self._most // 2)
+
+    def _deliver(self, action: _Action, result: StepResult) -> None:
+        if self._handle.strategy.observes:
+            self._handle.strategy.observe(result[0])
+        action.call.add(result)
+        if any(map(bool, result[2:4])):
+            self.stop()
+
+    async def _alone(self, action: _Action, loss: RemoteError | None = None) -> None:
+        """Takes one step by itself, perhaps in place of one whose session was lost."""
+        try:
+            result = await (self._step(action.value) if loss is None else self._again(action, loss))
+        except Exception as error:
+            self.stop(error, at=action.call)
+        else:
+            self._deliver(action, result)
+
+    async def _again(self, action: _Action, loss: RemoteError) -> StepResult:
+        handle = self._handle
+        try:
+            result: StepResult = (await handle.serve_again(Step(action.value), loss))[0]
+        except RemoteError as error:
+            return handle.strategy.final_step(error)
+        return result
+
+    def _line_up_again(self) -> None:
+        """Lines all actions up again that were sent and have no result."""
+        for sent in (self._sent, self._refused):
+            self._waiting.extendleft(reversed(sent))
+            sent.clear()
