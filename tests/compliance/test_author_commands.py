@@ -57,6 +57,20 @@ def test_what_depends_on_more_than_its_seed_fails(tmp_path: Path) -> None:
     assert "skipped: no render mode" in done.stdout
 
 
+def test_what_only_the_server_knows_is_compared_with_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "uneven.py"
+    file.write_text(_UNEVEN)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with Server(["lab/Uneven-v0"], imports=[str(file)]) as server:
+        monkeypatch.delenv("PYTHONPATH")
+        done = as_process("check", "lab/Uneven-v0", "--target", server.target)
+    assert done.returncode == 1
+    assert "in another session" in " ".join(done.stdout.split())
+    assert "only the server" not in done.stdout
+
+
 def test_an_unknown_id_says_what_to_name() -> None:
     done = envwire("check", "No-v0")
     assert done.returncode == 1

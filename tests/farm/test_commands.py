@@ -54,6 +54,18 @@ def test_a_farm_in_one_command(target: str) -> None:
     env.close()
 
 
+def test_programs_in_any_language_run_on_a_farm() -> None:
+    program = f"{sys.executable} {Path(__file__).parents[1] / 'programs' / 'simulator.py'}"
+    command = [*ENVWIRE, "farm", "up", "-n", "1", "--port", "0", "--exec", program, ENV]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        with RemoteEnv(process.stdout.readline().split()[1], ENV) as env:
+            env.reset(seed=1)
+            env.step(1)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
 def test_status_in_a_pipe(target: str) -> None:
     done = run("farm", "status", target)
     rows = [line.split("\t") for line in done.stdout.splitlines()]

@@ -31,6 +31,7 @@ NEEDED = {
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NOT_RUN = re.compile(r"<!-- not run: \S[^\n]*-->\s*\Z")
 _SHOWN = re.compile(r"^ *print\(.*\)  # (.+)$", re.MULTILINE)
+_FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 
 
@@ -76,7 +77,7 @@ def test_code_in_go_is_that_of_the_example() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links(page: Path) -> None:
-    links = _LINK.findall(page.read_text(encoding="utf-8"))
+    links = _LINK.findall(_FENCED.sub("", page.read_text(encoding="utf-8")))
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 

@@ -70,7 +70,9 @@ def needs(counts: Counts) -> Iterator[str]:
     if counts.missing:
         yield (
             f"required checks were skipped, because the server makes no {', '.join(counts.missing)}. Serve the suite's "
-            "environments: with envwire, `envwire serve 'Conformance/*'`; with a kit, those that it brings along"
+            "environments: `envwire serve 'Conformance/*'`; in C++, "
+            "`envwire::Serve(envwire::ConformanceEnvironments())` of <envwire/conformance.hpp>; in TypeScript, "
+            "`serve({ ...conformance })`. `envwire check ID --target HOST:PORT` checks an environment of your own"
         )
 
 

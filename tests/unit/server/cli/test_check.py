@@ -13,7 +13,7 @@ from envwire.server.cli._author.checks import CHECKS
 
 
 def test_advice_has_no_colours_of_a_terminal() -> None:
-    subject: Any = SimpleNamespace(library=gym, local=lambda: gym.make("CartPole-v1"))
+    subject: Any = SimpleNamespace(library=gym, other=lambda: gym.make("CartPole-v1"))
     advice = CHECKS["API"](subject)
     assert "minimum value is -infinity" in advice
     assert "\x1b" not in advice

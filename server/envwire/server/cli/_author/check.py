@@ -20,7 +20,8 @@ def check(
 ) -> None:
     """Check ENV_ID: its API, and that results are bit for bit the same here and on a server, over each transport.
 
-    Without --target, a server is started for the checks. Exits 1 if a check fails.
+    Without --target, a server is started for the checks. What only the server knows, as environments in other
+    languages, is made there twice and compared with itself. Exits 1 if a check fails.
 
     Example: envwire check Lab-v0 --import lab.py
     """

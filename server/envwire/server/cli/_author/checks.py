@@ -52,10 +52,12 @@ def _found(name: str, check: Callable[[Subject], str], subject: Subject) -> Find
 
 
 def _api(subject: Subject) -> str:
-    with closing(subject.local()) as env, warnings.catch_warnings(record=True) as seen:
+    library = "envwire.envs" if subject.library is None else subject.library.__name__
+    with closing(subject.other()) as env, warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        checker = import_module(f"{subject.library.__name__}.utils.env_checker")
-        checker.check_env(env.unwrapped)
+        checker = import_module(f"{library}.utils.env_checker")
+        # What only the server makes cannot be made here in its other render modes.
+        checker.check_env(env.unwrapped, skip_render_check=subject.library is None)
     advice = "; ".join(_plain(each.message) for each in seen)
     return advice or "keeps the rules of the API"
 
@@ -66,23 +68,25 @@ def _plain(warning: object) -> str:
 
 
 def _spaces(subject: Subject) -> str:
-    with closing(subject.local()) as here, closing(subject.remote()) as there:
+    with closing(subject.other()) as here, closing(subject.remote()) as there:
         for name in ("action_space", "observation_space"):
             local, remote = getattr(here, name), getattr(there, name)
-            assert str(local) == str(remote), f"{name} is {local} here and {remote} there"
+            assert str(local) == str(remote), (
+                f"{name} is {local} {subject.elsewhere} and {remote} there"
+            )
         return f"{here.observation_space} -> {here.action_space}"
 
 
 def _same_over(transport: str) -> Callable[[Subject], str]:
     def check(subject: Subject) -> str:
-        with closing(subject.local()) as here:
+        with closing(subject.other()) as here:
             expected = rollout(here, _STEPS, _SEED)
         with closing(subject.remote(transport)) as there:
             seen = rollout(there, _STEPS, _SEED)
         for number, (one, other) in enumerate(zip(expected, seen, strict=False)):
             assert identical(one, other), (
-                f"answer {number} is {_short(one)} here and {_short(other)} there; the environment must depend on its "
-                "seed and its actions alone"
+                f"answer {number} is {_short(one)} {subject.elsewhere} and {_short(other)} there; the environment "
+                "must depend on its seed and its actions alone"
             )
         return f"{_STEPS} steps are equal to the bit"
 
@@ -100,11 +104,13 @@ def _pixels(subject: Subject) -> str:
     if "rgb_array" not in modes:
         raise SkippedError('no render mode "rgb_array"')
     frames: list[Any] = []
-    for make in (subject.local, subject.remote):
+    for make in (subject.other, subject.remote):
         with closing(make(render_mode="rgb_array")) as env:
             env.reset(seed=_SEED)
             frames.append(np.asarray(env.render()))
-    assert identical(*frames), "a frame rendered here is another one than one rendered there"
+    assert identical(*frames), (
+        f"a frame rendered {subject.elsewhere} is another one than one rendered there"
+    )
     height, width = frames[0].shape[:2]
     return f"{width} x {height}, equal to the bit"
 
@@ -114,7 +120,7 @@ def _speed(subject: Subject) -> str:
         there = median_step(env, _TIMED_STEPS, _SEED)
     if subject.library is None:
         return f"{there:,.0f} us a step on the server"
-    with closing(subject.local()) as env:
+    with closing(subject.other()) as env:
         here = median_step(env, _TIMED_STEPS, _SEED)
     return f"{here:,.0f} us a step here, {there:,.0f} us on the server"
 

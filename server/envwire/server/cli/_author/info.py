@@ -26,7 +26,7 @@ def info(
 
     with reporting("info"):
         subject = Subject(env_id, target, imports or (), shared.keyword_arguments(kwarg or ()))
-        env = subject.remote() if target else subject.local()
+        env = subject.remote() if target else subject.other()
         facts = _facts(env)
         env.close()
     if as_json:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class SkippedError(Exception):
-    """The environment cannot be made in this process."""
+    """The environment has nothing that this check could check."""
 
 
 class Subject:
@@ -33,6 +33,7 @@ class Subject:
         env_id: The id.
         library: The library that registers it here; None if only the server knows it.
         target: The server.
+        elsewhere: Where `other` makes the environment, as messages say it.
 
     Raises:
         ImportError: A module cannot be imported.
@@ -51,6 +52,7 @@ class Subject:
         self._kwargs, self._imports = kwargs, tuple(imports)
         self._servers = ExitStack()
         self.library = _library_of(env_id)
+        self.elsewhere = "in another session" if self.library is None else "here"
         if self.library is None and not target:
             raise NameNotFound(
                 f"no library here registers {env_id!r}; name the module that does with --import, or a server that "
@@ -76,14 +78,10 @@ class Subject:
         """Stops the server that `__enter__` started."""
         self._servers.close()
 
-    def local(self, **kwargs: Any) -> Any:
-        """Makes the environment in this process.
-
-        Raises:
-            SkippedError: Only the server knows it.
-        """
+    def other(self, **kwargs: Any) -> Any:
+        """Makes the environment to compare with: in this process, or once more on the server if only that knows it."""
         if self.library is None:
-            raise SkippedError("only the server knows it: --import the module that registers it")
+            return self.remote("unary", **kwargs)
         return self.library.make(self.env_id, **self._kwargs, **kwargs)
 
     def remote(self, transport: str | None = None, **options: Any) -> RemoteEnv:
