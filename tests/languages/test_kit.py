@@ -17,6 +17,7 @@ import envwire.envs as gym
 from envwire.client import RemoteEnv, RemoteEnvError, RemoteVectorEnv
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import environment_pb2_grpc
+from tests.commands import envwire as envwire_command
 from tests.languages.programs import LANGUAGES, kit
 
 ENV_ID = "Conformance/Counter-v0"
@@ -41,7 +42,7 @@ def test_an_episode(target: str, transport: str) -> None:
         assert env.render() == "1"
         assert env.unwrapped.steps == 1
         assert env.unwrapped.add(5) == 6
-        with pytest.raises(gym.error.InvalidAction):
+        with pytest.raises(gym.error.InvalidAction, match=r"action 9 .*Discrete\(2\)"):
             env.step(9)
         np.testing.assert_array_equal(env.step(np.int64(0))[0], [3, 6])
 
@@ -52,6 +53,12 @@ def test_large_spaces_are_told_in_a_few_bytes(target: str) -> None:
         stub = environment_pb2_grpc.EnvironmentServiceStub(channel)
         made = stub.Make(pb.MakeRequest(env_id="Conformance/Big-v0"))
     assert made.observation_space.ByteSize() < 200
+
+
+def test_authors_can_check_their_environment(target: str) -> None:
+    done = envwire_command("check", ENV_ID, "--target", target)
+    assert done.returncode == 0, done.stdout
+    assert len([line for line in done.stdout.splitlines() if " ok " in line]) == 7
 
 
 @pytest.mark.parametrize("transport", ["unary", "stream", "direct-unix", "direct-tcp"])

@@ -29,7 +29,7 @@ import type { Described, Environment, Transition } from "../environment.js";
 import { Fault, faultOf, statusOf } from "../faults.js";
 import type { MemberStarts } from "../replay/replaying.js";
 import { parseRequest } from "../request_fields.js";
-import { plainAction } from "./actions.js";
+import { checkAction, invalidAction, plainAction } from "./actions.js";
 import { Attributes, missing } from "./attributes.js";
 import { NpRandom } from "./np_random.js";
 import { received, receivedMapping } from "./received.js";
@@ -129,8 +129,7 @@ export class HostedEnv implements Hosted {
   #transition(action: Value): Transition | Promise<Transition> {
     if (this.env.checked === false) return this.#unchecked(action);
     if (!this.#started) throw new Fault("RESET_NEEDED", "call reset before the first step");
-    if (!this.env.actionSpace.contains(action))
-      throw new Fault("INVALID_ACTION", "the action is not in the action space", { path: "action" });
+    checkAction(this.env.actionSpace, action);
     return this.env.step(plainAction(this.env.actionSpace, action));
   }
 
@@ -141,7 +140,7 @@ export class HostedEnv implements Hosted {
     } catch (thrown) {
       if (this.env.actionSpace.contains(action)) throw thrown;
       const { message, raised } = faultOf(thrown);
-      throw new Fault("INVALID_ACTION", message, { path: "action" }, raised);
+      throw new Fault("INVALID_ACTION", message, invalidAction(this.env.actionSpace, action), raised);
     }
   }
 

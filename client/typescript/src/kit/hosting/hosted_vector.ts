@@ -22,6 +22,7 @@ import { writeResetResponse, writeStepResponse } from "../../wire/steps.js";
 import { Fault } from "../faults.js";
 import type { MemberStarts } from "../replay/replaying.js";
 import { parseRequest } from "../request_fields.js";
+import { checkAction } from "./actions.js";
 import { missing } from "./attributes.js";
 import { type Hosted, seedOf } from "./hosted_env.js";
 import { received, receivedMapping } from "./received.js";
@@ -76,10 +77,7 @@ export class HostedVector implements Hosted {
     if (action === undefined || actions.length > 0)
       throw new Fault("INVALID_VALUE", "a vector takes one batch of actions");
     const together = received(action);
-    if (!this.env.actionSpace.contains(together))
-      throw new Fault("INVALID_ACTION", "the batch of actions is not in the action space", {
-        path: "action",
-      });
+    checkAction(this.env.actionSpace, together);
     const { observations, rewards, terminations, truncations, infos } = await this.env.stepMembers(together);
     const typed = { typedReward: rewards, typedTerminated: terminations, typedTruncated: truncations };
     const plain = { reward: Number.NaN, terminated: false, truncated: false };
