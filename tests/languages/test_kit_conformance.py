@@ -58,8 +58,12 @@ PROFILES = (
 CLAIMS = {
     # No step is stopped there.
     "cpp": Claim(
-        (*PROFILES, "ops"),
-        NOBODYS | VECTORS_WITHOUT | {"leases.a-request-has-its-time[unary]"},
+        (*PROFILES, "ops", "mailbox"),
+        NOBODYS
+        | VECTORS_WITHOUT
+        | {"leases.a-request-has-its-time[unary]"}
+        # It shares no memory for large frames.
+        | {"mailbox.it-comes-behind-the-shared-memory[direct]"},
     ),
     # No samples of stacked sequences there.
     "typescript": Claim(
@@ -73,6 +77,7 @@ FEW = (
     "opening.a-bad*",
     "sequence.*",
     "secrets.*",
+    "mailbox_wakes.half-a-wake*",
 )
 
 

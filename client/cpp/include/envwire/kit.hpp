@@ -32,7 +32,9 @@ struct ResetContext {
   const std::optional<Dict>& options;
 };
 
-// An environment. One thread at a time calls it; different calls may come from different threads.
+// An environment. One thread at a time calls it. Which one: that of `Server::Poll` if the server is polled, the thread
+// that called Serve in a program of `envwire serve --exec`, and otherwise that of the client's connection, so that
+// different calls may come from different threads.
 class Environment {
  public:
   // `metadata` is {{"render_modes", List{{"ansi"}}}, {"render_fps", 4}} for instance.
@@ -120,6 +122,8 @@ struct ServeOptions {
   // Seconds after which clients give up a request. The kit does not stop a step that takes longer.
   double step_timeout = 60;
   std::size_t max_message_bytes = std::size_t{256} << 20U;
+  // Has the thread that calls Server::Poll make and call all environments. Serve ignores it.
+  bool polled = false;
 };
 
 // A server that listens until it is destroyed. Everything runs in this process, each session in the threads of its
@@ -137,18 +141,24 @@ class Server {
   // HOST:PORT of gRPC.
   const std::string& target() const;
 
+  // For programs with a main loop, such as engines: runs the requests that wait for environments, at most one for each
+  // session, in this thread, and returns how many there were. Waits up to `seconds` for the first. Always call it in
+  // the same thread, which also destroys the server; clients wait meanwhile, until their deadlines. Throws
+  // std::logic_error if the server is not `polled`.
+  std::size_t Poll(double seconds = 0);
+
  private:
   class Parts;
   std::unique_ptr<Parts> parts_;
 };
 
 // Serves until SIGINT or SIGTERM. Call it before other threads are started, so that they inherit the mask of these
-// signals. `listening` is called with HOST:PORT.
+// signals. `listening` is called with HOST:PORT; without it, Serve prints that on standard error.
 //
 // Started by `envwire serve --exec PROGRAM ID`, it serves the one session of that server instead, over a socket that it
 // inherits, and returns when the session is over. The environment is then called in the thread that called Serve, and
 // `options` of ports and access have no effect: leases, tokens and limits are those of the server.
-void Serve(Registry registry, const ServeOptions& options = {},
+void Serve(Registry registry, ServeOptions options = {},
            const std::function<void(const std::string& target)>& listening = nullptr);
 
 }  // namespace envwire

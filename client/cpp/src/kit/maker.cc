@@ -4,6 +4,7 @@
 
 #include "kit/durations.h"
 #include "kit/hosting/hosted_env.h"
+#include "kit/hosting/hosted_in_loop.h"
 #include "kit/hosting/hosted_vector.h"
 #include "kit/request_fields.h"
 #include "values/checks.h"
@@ -31,8 +32,13 @@ bool Offers(const Dict& metadata, const std::string& mode) {
 
 }  // namespace
 
-Maker::Maker(Registry registry, const ServeOptions& options, SessionTable& sessions, std::string incarnation)
-    : registry_(std::move(registry)), options_(options), sessions_(sessions), incarnation_(std::move(incarnation)) {}
+Maker::Maker(Registry registry, const ServeOptions& options, SessionTable& sessions, std::string incarnation,
+             MainLoop* loop)
+    : registry_(std::move(registry)),
+      options_(options),
+      sessions_(sessions),
+      incarnation_(std::move(incarnation)),
+      loop_(loop) {}
 
 ReplyPtr Maker::Make(std::string_view body, const Used& used) {
   const Made made = NewOrKept(body);
@@ -102,6 +108,13 @@ void Maker::Check(const v1::MakeRequest& request) const {
 }
 
 std::unique_ptr<Hosted> Maker::HostedFor(const v1::MakeRequest& request) {
+  if (loop_ == nullptr) return HostedHere(request);
+  std::unique_ptr<Hosted> hosted;
+  loop_->Run([&] { hosted = HostedHere(request); });
+  return std::make_unique<HostedInLoop>(std::move(hosted), *loop_);
+}
+
+std::unique_ptr<Hosted> Maker::HostedHere(const v1::MakeRequest& request) {
   MakeContext context;
   if (request.has_render_mode()) context.render_mode = request.render_mode();
   v1::ValueMap kwargs = request.kwargs();  // decoding takes texts and elements out of a message

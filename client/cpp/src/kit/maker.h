@@ -3,6 +3,7 @@
 
 #include <future>
 
+#include "kit/main_loop.h"
 #include "kit/session_table.h"
 
 namespace envwire::internal {
@@ -15,7 +16,9 @@ using Used = std::function<void(const SessionPtr&)>;
 
 class Maker {
  public:
-  Maker(Registry registry, const ServeOptions& options, SessionTable& sessions, std::string incarnation);
+  // `loop` calls the environments; where it is null, the threads of their clients do.
+  Maker(Registry registry, const ServeOptions& options, SessionTable& sessions, std::string incarnation,
+        MainLoop* loop);
 
   // Makes a session, or joins the Make that the same client asked for before.
   ReplyPtr Make(std::string_view body, const Used& used);
@@ -38,6 +41,7 @@ class Maker {
   Made NewOrKept(std::string_view body);
   Made New(std::string_view body);
   std::unique_ptr<Hosted> HostedFor(const v1::MakeRequest& request);
+  std::unique_ptr<Hosted> HostedHere(const v1::MakeRequest& request);
   std::unique_ptr<Environment> EnvironmentFor(const std::string& id, const MakeContext& context);
   void Check(const v1::MakeRequest& request) const;
   void Show(const v1::MakeRequest& request, const Session& session, v1::MakeResponse* made);
@@ -47,6 +51,7 @@ class Maker {
   const ServeOptions& options_;
   SessionTable& sessions_;
   const std::string incarnation_;
+  MainLoop* const loop_;
   std::mutex mutex_;
   std::map<std::string, Kept> kept_;
 };

@@ -18,11 +18,11 @@ const v1::SessionHeader& HeaderOf(const Headed& headed) {
 
 }  // namespace
 
-Service::Service(Registry registry, const ServeOptions& options)
+Service::Service(Registry registry, const ServeOptions& options, MainLoop* loop)
     : options_(options),
       incarnation_(Hex(RandomBytes(kIncarnationBytes))),
       sessions_(options),
-      maker_(std::move(registry), options, sessions_, incarnation_) {}
+      maker_(std::move(registry), options, sessions_, incarnation_, loop) {}
 
 ReplyPtr Service::Serve(const RequestView& request, const Used& used) {
   try {

@@ -8,7 +8,8 @@ namespace envwire::internal {
 
 class Service {
  public:
-  Service(Registry registry, const ServeOptions& options);
+  // `loop` calls the environments, if there is one.
+  Service(Registry registry, const ServeOptions& options, MainLoop* loop = nullptr);
 
   // Serves a request with its header; errors are in the answer.
   ReplyPtr Serve(const RequestView& request, const Used& used);

@@ -1,6 +1,7 @@
 #include "transports/frame_reader.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "errors.h"
 #include "transports/frames.h"
@@ -39,12 +40,32 @@ bool FrameReader::empty() const {
   return !box->has_frame() && std::all_of(bytes + begin_, bytes + end_, [](char byte) { return byte == 0; });
 }
 
+// Whether nothing came, or beside a mailbox, only a part of a wake: a frame in the box does not wait for the rest.
+bool FrameReader::IsPartOfWake() const {
+  if (begin_ == end_) return true;
+  if (socket_.inbox() == nullptr || end_ - begin_ >= kFrameHeaderBytes) return false;
+  return std::all_of(&buffer_[begin_], &buffer_[end_], [](char byte) { return byte == 0; });
+}
+
+// Reads what follows the part of a wake: more bytes, or a frame from the box, behind which that part is read on.
+void FrameReader::ReadNext(Clock::time_point deadline) {
+  const Box* box = socket_.inbox();
+  const auto taken = [&] { return box == nullptr ? 0 : box->taken(); };
+  const auto before = taken();
+  const std::size_t part = end_ - begin_;
+  std::fill_n(buffer_.begin(), part, '\0');
+  begin_ = 0;
+  end_ = part + socket_.ReadFirst(&buffer_[part], buffer_.size() - part, deadline);
+  if (taken() != before) begin_ = part_ = part;
+}
+
 FrameReader::Header FrameReader::NextHeader(Clock::time_point deadline) {
   if (begin_ == end_) {
-    begin_ = end_ = 0;
+    begin_ = 0;
+    end_ = std::exchange(part_, 0);
     if (buffer_.size() > kMostKeptBytes) std::string(kBufferBytes, '\0').swap(buffer_);
-    end_ = socket_.ReadFirst(buffer_.data(), buffer_.size(), deadline);
   }
+  while (IsPartOfWake()) ReadNext(deadline);
   const char* at = Read(kFrameHeaderBytes, deadline).data();
   return {GetNumber<std::uint32_t>(at), GetNumber<std::uint32_t>(at + 4), GetNumber<std::uint64_t>(at + 8)};
 }

@@ -33,6 +33,8 @@ class FrameReader {
 
  private:
   Header NextHeader(Clock::time_point deadline);
+  bool IsPartOfWake() const;
+  void ReadNext(Clock::time_point deadline);
   void Fill(std::size_t bytes, Clock::time_point deadline);
 
   Socket& socket_;
@@ -40,6 +42,7 @@ class FrameReader {
   std::string buffer_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
+  std::size_t part_ = 0;  // bytes of a wake that came before the frame in the buffer, which is from the box
 };
 
 }  // namespace envwire::internal

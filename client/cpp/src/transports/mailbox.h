@@ -33,6 +33,8 @@ class Box {
 
   // The reader's. Whether there is a frame.
   bool has_frame() const { return Get(kCount) != count_; }
+  // Changes with each frame that is taken.
+  std::uint8_t taken() const { return count_; }
   // Copies the frame to `out`, which holds `size` bytes; returns how many it has. Throws ConnectionError where its
   // length is not that of a frame in a box, or larger than `size`.
   std::size_t Take(char* out, std::size_t size);

@@ -26,7 +26,7 @@ class Socket {
   virtual void Write(const char* data, std::size_t size, Clock::time_point deadline) = 0;
   // Reads at least one byte, at most `size`.
   virtual std::size_t Read(char* data, std::size_t size, Clock::time_point deadline) = 0;
-  // Reads where a frame begins, into 64 KiB or more: beside a mailbox, a whole frame may come out of it.
+  // Reads where a frame begins, into almost 64 KiB or more: beside a mailbox, a whole frame may come out of it.
   virtual std::size_t ReadFirst(char* data, std::size_t size, Clock::time_point deadline) {
     return Read(data, size, deadline);
   }

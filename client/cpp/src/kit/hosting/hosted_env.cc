@@ -3,6 +3,7 @@
 #include <google/protobuf/io/coded_stream.h>
 
 #include "kit/faults.h"
+#include "kit/hosting/actions.h"
 #include "kit/hosting/results.h"
 #include "kit/request_fields.h"
 #include "spaces/codec.h"
@@ -115,17 +116,11 @@ void HostedEnv::TakeStep(v1::Value* action, v1::StepResponse* answer) {
 // Takes a step, if the environment is ready for it and the action is one of its actions.
 StepResult HostedEnv::Taken(const Value& action) {
   if (!started_ && !env_->lenient()) throw Error("RESET_NEEDED", "call reset before the first step");
-  const auto refuse = [] {
-    Error refused("INVALID_ACTION", "the action is not in the action space");
-    refused.metadata["path"] = "action";
-    throw refused;
-  };
-  const auto known = [&] { return env_->action_space().Contains(action); };
-  if (!env_->lenient() && !known()) refuse();
+  if (!env_->lenient()) CheckAction(env_->action_space(), action);
   try {
     return env_->Step(action);
   } catch (const std::exception&) {
-    if (env_->lenient() && !known()) refuse();
+    if (env_->lenient()) CheckAction(env_->action_space(), action);
     throw;
   }
 }

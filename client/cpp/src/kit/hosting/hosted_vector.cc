@@ -3,6 +3,7 @@
 #include <limits>
 #include <map>
 
+#include "kit/hosting/actions.h"
 #include "kit/hosting/infos.h"
 #include "kit/hosting/results.h"
 #include "kit/request_fields.h"
@@ -152,8 +153,7 @@ void HostedVector::Step(std::string_view body, v1::StepResponse* answer) {
   }
   const Value actions = DecodeSent(request.mutable_action());
   if (!started_) throw Error("RESET_NEEDED", "call reset before the first step");
-  if (!action_space_.Contains(actions))
-    throw Error("INVALID_ACTION", "the batch of actions is not in the action space");
+  CheckAction(action_space_, actions);
   const std::vector<Value> each = Unbatch(members_.front().env->action_space(), actions, members_.size());
   std::vector<StepResult> results;
   std::vector<Dict> infos;
