@@ -30,6 +30,10 @@ def test_a_bare_key_error_says_that_the_environment_was_being_made(target: str) 
         RemoteEnv(target, KEYLESS)
     notes: list[str] = vars(caught.value)["__notes__"]
     assert notes == [f"raised on the server, while {KEYLESS} was made"]
+    with pytest.raises(KeyError, match="missing") as caught:
+        RemoteVectorEnv(target, KEYLESS, num_envs=3, sessions=1)
+    hint = "one process makes 3 of them; sessions= spreads them over more"
+    assert vars(caught.value)["__notes__"] == [*notes, hint]
 
 
 def test_a_missing_package_is_missing_on_the_server(target: str) -> None:

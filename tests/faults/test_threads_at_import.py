@@ -110,7 +110,7 @@ def test_an_environment_with_threads_gets_a_new_interpreter(
         pytest.skip("there is no C compiler with OpenMP")
     assert played(served, kind)["interpreter"]
     (line,) = [line for line in served.log.splitlines() if f"groups.{kind}" in line]
-    assert f"{MODULE} started 1 threads when imported" in line
+    assert f"{MODULE} started 1 thread when imported" in line
 
 
 def test_threads_that_have_ended_do_not_matter(served: Served) -> None:

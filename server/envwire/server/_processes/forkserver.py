@@ -24,6 +24,7 @@ from envwire.server._processes.forkserver_start import (
 )
 from envwire.server._processes.groups.interpreter import Interpreter
 from envwire.server._processes.lifelines import Lifelines
+from envwire.server._words import counted
 from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.server")
@@ -273,5 +274,7 @@ def _threads_text(threads: Mapping[str, int], start: str) -> str:
     """Describes threads that modules left running in the fork server; "" if they do not matter."""
     if not threads or start not in _THREADS_MEAN:
         return ""
-    started = ", ".join(f"{module} started {count}" for module, count in threads.items())
-    return f"{started} threads when imported, which a fork would lose, {_THREADS_MEAN[start]}"
+    started = ", ".join(
+        f"{module} started {counted(count, 'thread')}" for module, count in threads.items()
+    )
+    return f"{started} when imported, which a fork would lose, {_THREADS_MEAN[start]}"

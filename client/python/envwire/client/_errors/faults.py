@@ -86,11 +86,14 @@ def checked(response: pb.InteractResponse) -> pb.InteractResponse:
     return response
 
 
-def note_making(error: BaseException, env_id: str) -> None:
-    """Adds a note that making the environment raised the exception: a bare KeyError would not say so."""
+def note_making(error: BaseException, request: pb.MakeRequest) -> None:
+    """Adds notes to an exception of a Make: a bare KeyError would not say so, nor who else is in the process."""
     add_note = getattr(error, "add_note", None)  # since Python 3.11
     if isinstance(error.__cause__, errors.RemoteTracebackError) and add_note is not None:
-        add_note(f"raised on the server, while {env_id} was made")
+        add_note(f"raised on the server, while {request.env_id} was made")
+        members, mode = request.vector.num_envs, request.vector.vectorization_mode
+        if members > 1 and mode in {"", "sync"}:
+            add_note(f"one process makes {members} of them; sessions= spreads them over more")
 
 
 def _by_reason(fault: FaultError, family: Family) -> Exception:

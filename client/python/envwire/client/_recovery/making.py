@@ -128,7 +128,7 @@ class SessionMaker:
             made = Made(target, driver, driver.make(request))
         except BaseException as error:
             driver.kill()
-            note_making(error, request.env_id)
+            note_making(error, request)
             raise
         if made.relayed and not moves:  # a gateway that is gone says nothing of the session
             session.retries.refused_span = math.inf

@@ -97,7 +97,7 @@ class Interpreter:
                 variables.pop(name, None)
         if devices := self._config.gpus:
             seen = _NO_DEVICE if devices == "none" else devices
-            variables |= dict.fromkeys(_DEVICE_VARIABLES, seen)
+            variables |= dict.fromkeys(_DEVICE_VARIABLES, seen) | _rendering(devices)
         return variables | given
 
     def command(self, confined: bool = False) -> tuple[list[str], dict[str, str]]:
@@ -109,6 +109,14 @@ class Interpreter:
         run = ["-c", _script(PROGRAM)] if self._config.python else ["-m", PROGRAM]
         confining = [sys.executable, "-I", "-S", "-c", _script(CONFINED_START)] if confined else []
         return [*confining, self.program, *run], self.variables()
+
+
+def _rendering(devices: str) -> dict[str, str]:
+    """Returns the variables by which renderers choose a device: EGL counts them all, whatever CUDA sees."""
+    first, *_ = devices.split(",")
+    if not first.isdecimal():  # "none", or a UUID, which EGL does not know
+        return {}
+    return {"MUJOCO_EGL_DEVICE_ID": first, "EGL_VISIBLE_DEVICES": devices}
 
 
 def _script(program: str) -> str:

@@ -104,7 +104,8 @@ class ProcessSettings:
     )
     gpus: str = _own_process(
         "",
-        "Devices that the environments see, such as 0 or 0,1: sets CUDA_VISIBLE_DEVICES and HIP_VISIBLE_DEVICES. "
+        "Devices that the environments see, such as 0 or 0,1: sets CUDA_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES, and for "
+        "renderers EGL_VISIBLE_DEVICES and MUJOCO_EGL_DEVICE_ID, the first of them. "
         "The word none hides them all; empty leaves the variables as they are.",
     )
     warm: Sequence[str] = _own_process(

@@ -119,3 +119,13 @@ def test_variables_are_the_servers_and_the_groups_without_the_operators_secrets(
     assert (given["COLOUR"], given["CUDA_VISIBLE_DEVICES"]) == ("blue=green", "2")
     hidden = interpreter(variables=("HIP_VISIBLE_DEVICES=7",), gpus="none").variables()
     assert (hidden["CUDA_VISIBLE_DEVICES"], hidden["HIP_VISIBLE_DEVICES"]) == ("-1", "7")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "chosen"), [("2,3", ("2", "2,3")), ("1", ("1", "1")), ("none", None), ("GPU-5c", None)]
+)
+def test_renderers_choose_the_first_device(gpus: str, chosen: tuple[str, str] | None) -> None:
+    seen = interpreter(gpus=gpus).variables()
+    assert (seen.get("MUJOCO_EGL_DEVICE_ID"), seen.get("EGL_VISIBLE_DEVICES")) == (
+        chosen or (None, None)
+    )
