@@ -80,6 +80,35 @@ def _moody(library: Any) -> type[Any]:
     return Moody
 
 
+def _levelled(library: Any) -> type[Any]:
+    spaces = library.spaces
+
+    class Levelled(library.Env):  # type: ignore[misc]
+        """Observes draws times its level; its episodes have a length of its own."""
+
+        def __init__(
+            self, level: float = 1, length: int = 4, high: float = 3.0, size: int = 2
+        ) -> None:
+            self.level, self.length = level, length
+            self.observation_space = spaces.Box(-high, high, (size,), np.float64)
+            self.action_space = spaces.Discrete(3)
+
+        def _look(self) -> Any:
+            return self.np_random.random(self.observation_space.shape) * self.level
+
+        def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+            super().reset(seed=seed)  # pyright: ignore[reportUnknownMemberType]
+            self.steps = 0
+            return self._look(), {"level": self.level}
+
+        def step(self, action: int) -> Any:
+            self.steps += 1
+            info = {"left": self.length - self.steps} if self.steps % 2 else {}
+            return self._look(), float(action * self.level), self.steps >= self.length, False, info
+
+    return Levelled
+
+
 def _gated(library: Any) -> type[Any]:
     spaces = library.spaces
 
@@ -153,7 +182,13 @@ def _large(library: Any) -> type[Any]:
 
 
 for _library in (envwire.envs, gymnasium):
-    for _class in (_moody(_library), _gated(_library), _counted(_library), _large(_library)):
+    for _class in (
+        _moody(_library),
+        _gated(_library),
+        _counted(_library),
+        _large(_library),
+        _levelled(_library),
+    ):
         _library.register(
             id=f"vectors/{_class.__name__}-v0", entry_point=_class, disable_env_checker=True
         )

@@ -144,6 +144,8 @@ class VectorRequest(google.protobuf.message.Message):
     VECTORIZATION_MODE_FIELD_NUMBER: builtins.int
     AUTORESET_MODE_FIELD_NUMBER: builtins.int
     REPORT_MEMBER_RESETS_FIELD_NUMBER: builtins.int
+    MEMBER_KWARGS_FIELD_NUMBER: builtins.int
+    OBSERVATION_MODE_FIELD_NUMBER: builtins.int
     num_envs: builtins.int
     """Number of environments; at least one, at most `max_envs_per_session` of GetServerInfo."""
     vectorization_mode: builtins.str
@@ -156,6 +158,16 @@ class VectorRequest(google.protobuf.message.Message):
     """Whether answers report resets of members, so that a client can recover each member by replaying its own episode. If
     the environments of a session cannot be distinguished, answers do not report resets.
     """
+    observation_mode: builtins.str
+    """How the environments' observation spaces are related: "same"; or "different", if only their kinds, shapes and types
+    are equal; empty for "same". UNSUPPORTED if the server has only "same".
+    """
+    @property
+    def member_kwargs(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[envwire.v1.values_pb2.ValueMap]:
+        """Further keyword arguments of each environment, in order, which replace those of `kwargs` of the same names; empty,
+        or one for each. The operator's lists apply to each. UNSUPPORTED if the server makes only equal environments.
+        """
+
     def __init__(
         self,
         *,
@@ -163,8 +175,10 @@ class VectorRequest(google.protobuf.message.Message):
         vectorization_mode: builtins.str = ...,
         autoreset_mode: builtins.str = ...,
         report_member_resets: builtins.bool = ...,
+        member_kwargs: collections.abc.Iterable[envwire.v1.values_pb2.ValueMap] | None = ...,
+        observation_mode: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["autoreset_mode", b"autoreset_mode", "num_envs", b"num_envs", "report_member_resets", b"report_member_resets", "vectorization_mode", b"vectorization_mode"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["autoreset_mode", b"autoreset_mode", "member_kwargs", b"member_kwargs", "num_envs", b"num_envs", "observation_mode", b"observation_mode", "report_member_resets", b"report_member_resets", "vectorization_mode", b"vectorization_mode"]) -> None: ...
 
 global___VectorRequest = VectorRequest
 
@@ -271,6 +285,7 @@ class VectorInfo(google.protobuf.message.Message):
     SINGLE_OBSERVATION_SPACE_FIELD_NUMBER: builtins.int
     SINGLE_ACTION_SPACE_FIELD_NUMBER: builtins.int
     AUTORESET_MODE_FIELD_NUMBER: builtins.int
+    MEMBER_OBSERVATION_SPACES_FIELD_NUMBER: builtins.int
     num_envs: builtins.int
     """Number of environments."""
     autoreset_mode: builtins.str
@@ -283,6 +298,10 @@ class VectorInfo(google.protobuf.message.Message):
     def single_action_space(self) -> envwire.v1.spaces_pb2.Space:
         """Space of one environment's actions."""
 
+    @property
+    def member_observation_spaces(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[envwire.v1.spaces_pb2.Space]:
+        """With `observation_mode` "different": the space of each environment's observations, in order."""
+
     def __init__(
         self,
         *,
@@ -290,9 +309,10 @@ class VectorInfo(google.protobuf.message.Message):
         single_observation_space: envwire.v1.spaces_pb2.Space | None = ...,
         single_action_space: envwire.v1.spaces_pb2.Space | None = ...,
         autoreset_mode: builtins.str = ...,
+        member_observation_spaces: collections.abc.Iterable[envwire.v1.spaces_pb2.Space] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["single_action_space", b"single_action_space", "single_observation_space", b"single_observation_space"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["autoreset_mode", b"autoreset_mode", "num_envs", b"num_envs", "single_action_space", b"single_action_space", "single_observation_space", b"single_observation_space"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["autoreset_mode", b"autoreset_mode", "member_observation_spaces", b"member_observation_spaces", "num_envs", b"num_envs", "single_action_space", b"single_action_space", "single_observation_space", b"single_observation_space"]) -> None: ...
 
 global___VectorInfo = VectorInfo
 

@@ -121,6 +121,9 @@ std::unique_ptr<Hosted> Maker::HostedHere(const v1::MakeRequest& request) {
   context.kwargs = DecodeSent(&kwargs);
   const auto make = [&] { return EnvironmentFor(request.env_id(), context); };
   if (!request.has_vector()) return std::make_unique<HostedEnv>(make(), context.render_mode);
+  if (request.vector().member_kwargs_size() > 0 || request.vector().observation_mode() == "different") {
+    throw Error("UNSUPPORTED", "this server makes vector environments of equal members only");
+  }
   if (request.vector().num_envs() > options_.max_envs_per_session) {
     throw Error("CAPACITY_REACHED",
                 "a session has at most " + std::to_string(options_.max_envs_per_session) + " environments");

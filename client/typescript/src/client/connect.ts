@@ -12,6 +12,7 @@ import {
   type MakeRequest,
   MakeRequestSchema,
   type MakeResponse,
+  VectorRequestSchema,
 } from "../gen/envwire/v1/environment_pb.js";
 import { ClientSession } from "../session/client_session.js";
 import { isHostPort } from "../transports/addresses.js";
@@ -94,13 +95,7 @@ export class Server {
   ): Promise<RemoteVectorEnv<Observation, Info>> {
     const { vectorizationMode = "", autoresetMode = "" } = options;
     const request = makeRequest(id, options);
-    const vector = {
-      $typeName: "envwire.v1.VectorRequest",
-      numEnvs,
-      vectorizationMode,
-      autoresetMode,
-      reportMemberResets: false,
-    } as const;
+    const vector = create(VectorRequestSchema, { numEnvs, vectorizationMode, autoresetMode });
     return this.#open({ ...request, vector }, options, (connection) => {
       if (connection.made.vector !== undefined) return new RemoteVectorEnv(connection);
       throw new EnvwireError("UNSUPPORTED", `${this.target} makes no vector environments`);

@@ -94,6 +94,8 @@ export class Maker {
     const [wrapper] = wrappers;
     if (wrapper !== undefined)
       throw new Fault("WRAPPER_NOT_ALLOWED", `this server has no wrapper ${wrapper.name}`);
+    if (vector !== undefined && (vector.memberKwargs.length > 0 || vector.observationMode === "different"))
+      throw new Fault("UNSUPPORTED", "this server makes vector environments of equal members only");
     if (vector !== undefined && vector.numEnvs > settings.maxEnvsPerSession)
       throw new Fault("CAPACITY_REACHED", `a session has at most ${settings.maxEnvsPerSession} environments`);
   }

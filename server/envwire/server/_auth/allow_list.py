@@ -99,6 +99,7 @@ class AllowList:
         self._check_render_mode(request)
         if request.HasField("vector"):
             self._check_number(request.vector.num_envs)
+            self._check_members(request)
         self._check_kwargs(request.env_id, request.kwargs)
         order = environment_pb2.MakeRequest()
         order.CopyFrom(request)
@@ -135,6 +136,17 @@ class AllowList:
                 "over more sessions. The operator changes that with --max-envs-per-session",
                 metadata={"max_envs_per_session": str(self.max_envs)},
             )
+
+    def _check_members(self, request: environment_pb2.MakeRequest) -> None:
+        given, num_envs = request.vector.member_kwargs, request.vector.num_envs
+        if given and len(given) != num_envs:
+            raise FaultError(
+                Reason.INVALID_VALUE,
+                f"keyword arguments for {counted(len(given), 'member')} of a vector environment of {num_envs}; give "
+                "each its own, or none of them",
+            )
+        for kwargs in given:
+            self._check_kwargs(request.env_id, kwargs)
 
     def _check_kwargs(self, owner: str, kwargs: values_pb2.ValueMap) -> None:
         listed = self._listed(owner)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import ModuleType
@@ -52,6 +52,10 @@ class Library:
     def make_vec(self, env_id: str, /, **kwargs: Any) -> Any:
         """Makes a vector environment with the library's own `make_vec`."""
         return self.module.make_vec(env_id, **kwargs)
+
+    def make_members(self, makers: Sequence[Callable[[], Any]], /, **kwargs: Any) -> Any:
+        """Makes a vector environment of members that differ, with the library's own `SyncVectorEnv`."""
+        return self.module.vector.SyncVectorEnv(makers, **kwargs)
 
     def matching(self, pattern: str) -> dict[str, Any]:
         """Returns the specifications whose ids match an operator's pattern."""

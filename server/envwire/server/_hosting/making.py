@@ -21,8 +21,8 @@ from envwire.codec import (
 )
 from envwire.codec.values.tensors import FillAllowance
 from envwire.server._hosting.libraries import Catalogue
-from envwire.server._hosting.vector.vector_hosts import is_vector
-from envwire.server._hosting.vector.vectors import make_vector
+from envwire.server._hosting.vector.vector_hosts import MembersHost, is_vector
+from envwire.server._hosting.vector.vectors import DIFFERENT, make_vector
 from envwire.v1 import environment_pb2, values_pb2
 
 _ANY_REWARD = (-float("inf"), float("inf"))
@@ -52,7 +52,11 @@ def make_environment(
     env: Any = None
     try:
         if request.HasField("vector"):
-            return make_vector(listing.library, request, wrappers, kwargs), family
+            members = [
+                _keywords(each, f"member_kwargs[{index}]", family, allowance)
+                for index, each in enumerate(request.vector.member_kwargs)
+            ]
+            return make_vector(listing.library, request, wrappers, kwargs, members), family
         env = listing.library.make(request.env_id, **kwargs)
         for wrapper in wrappers:  # innermost first
             env = wrapper(env)
@@ -107,6 +111,11 @@ def _description(env: Any, family: Family) -> environment_pb2.MakeResponse:
     if is_vector(env):
         response.vector.num_envs = env.num_envs
         _write_spaces(env, response.vector, "single_observation_space", "single_action_space")
+        if isinstance(env, MembersHost) and env.observation_mode == DIFFERENT:
+            for member in env.members:
+                encode_space(
+                    member.observation_space, response.vector.member_observation_spaces.add()
+                )
         mode = env.metadata.get("autoreset_mode")
         response.vector.autoreset_mode = getattr(mode, "name", "")
     return response

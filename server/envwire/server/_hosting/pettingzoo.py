@@ -7,7 +7,7 @@ registry is therefore a library of its own.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +70,17 @@ class PettingZoo(Library):
         raise FaultError(
             Reason.UNSUPPORTED,
             f"{self.name} has no vector environments, of {env_id} neither; make single ones",
+        )
+
+    def make_members(self, makers: Sequence[Callable[[], Any]], /, **kwargs: Any) -> Any:
+        """Raises an error, as `make_vec` does.
+
+        Raises:
+            FaultError: Always, UNSUPPORTED.
+        """
+        del makers, kwargs
+        raise FaultError(
+            Reason.UNSUPPORTED, f"{self.name} has no vector environments; make single ones"
         )
 
     def wrapper(self, name: str) -> type | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from envwire.client.errors import InvalidRequestError
@@ -12,6 +13,8 @@ from envwire.v1 import environment_pb2 as pb
 
 #: A wrapper to apply on the server: its name, "TimeLimit" or "module:Class", or (name, keyword arguments).
 WrapperLike: TypeAlias = str | tuple[str, Mapping[str, Any]]
+
+_OBSERVATION_MODES = "same", "different"
 
 #: A request without a sequence number, which drivers send between the numbered ones.
 RENEW_LEASE = pb.InteractRequest(renew_lease=pb.RenewLeaseRequest()).SerializeToString()
@@ -90,6 +93,46 @@ def name_and_kwargs(wrapper: WrapperLike) -> tuple[str, Mapping[str, Any]]:
                 f"{wrapper!r} names no wrapper on the server; pass its name, 'TimeLimit', or its name and keyword "
                 "arguments, ('TimeLimit', {'max_episode_steps': 100}). Wrappers as classes go around the proxy itself"
             )
+
+
+@dataclass(frozen=True)
+class Differences:
+    """How the environments of a vector environment differ.
+
+    Attributes:
+        member_kwargs: Further keyword arguments of each environment; None if all are equal.
+        observation_mode: "same", or "different" if only kinds, shapes and types of their observation spaces are equal.
+    """
+
+    member_kwargs: Sequence[Mapping[str, Any]] | None = None
+    observation_mode: str = "same"
+
+    def write(self, request: pb.VectorRequest, num_envs: int) -> None:
+        """Writes them into a request.
+
+        Raises:
+            ValueError: There is no such mode, or there are other keyword arguments than one mapping for each.
+            InvalidRequestError: A keyword argument cannot be encoded.
+        """
+        if self.observation_mode not in _OBSERVATION_MODES:
+            raise ValueError(
+                f"observation_mode={self.observation_mode!r} is not one of {', '.join(_OBSERVATION_MODES)}"
+            )
+        request.observation_mode = self.observation_mode
+        if self.member_kwargs is None:
+            return
+        if len(self.member_kwargs) != num_envs:
+            raise ValueError(
+                f"member_kwargs= has {len(self.member_kwargs)} elements for num_envs={num_envs}; give one for each"
+            )
+        for index, kwargs in enumerate(self.member_kwargs):
+            path = f"member_kwargs[{index}]"
+            if not isinstance(kwargs, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError(f"{path}={kwargs!r} is not a mapping of names to values")
+            try:
+                encode_mapping(kwargs, request.member_kwargs.add(), path)
+            except CodecError as error:
+                raise InvalidRequestError(str(error)) from error
 
 
 def set_vector(

@@ -16,7 +16,7 @@ from envwire.client._vector.batching.batches import Bounds, Cut, cutter
 from envwire.client._vector.batching.gathering import Gatherer, JoinInfos
 from envwire.client._vector.batching.infos import join_infos
 from envwire.client._vector.shards import S
-from envwire.codec import Family, decode_env_spec, decode_mapping
+from envwire.codec import Family, decode_env_spec, decode_mapping, decode_space
 from envwire.v1 import environment_pb2 as pb
 
 NATIVE = "vector_entry_point"
@@ -57,26 +57,46 @@ class VectorAttributes(Generic[S]):
         first, family = made[0], self._family
         singles = _single_spaces(first, family)
         targets = [shard.handle.target for shard in self._shards]
+        different = [space for each in made for space in _member_spaces(each, family)]
+        batched = self._batched(made, singles, different)
         for other, target in zip(made[1:], targets[1:], strict=True):
-            if _single_spaces(other, family) != singles:
+            spaces = _single_spaces(other, family)
+            if different:  # `_batched` has compared them
+                spaces[0] = singles[0]
+            if spaces != singles:
                 raise RuntimeError(
                     f"the environments on {target} have other spaces than those on {targets[0]}; serve the same "
-                    "version on all targets"
+                    "version on all targets, and give member_kwargs= that leave spaces equal; with "
+                    "observation_mode='different' the bounds of observations may differ"
                 )
         self.metadata = decode_mapping(first.metadata, family)
         self.render_mode = first.render_mode if first.HasField("render_mode") else None
         self.single_observation_space, self.single_action_space = singles
-        if len(made) == 1:
-            names = "observation_space", "action_space"
-            batched = read_spaces(first, first.description, family, *names)
-        else:
-            batched = [family.vector.utils.batch_space(each, self.num_envs) for each in singles]
         self.observation_space, self.action_space = batched
         self._bounds = [(shard.spec.start, shard.spec.stop) for shard in self._shards]
         self._cut = cutter(self.single_action_space, family)
         self._gatherer = Gatherer(self.single_observation_space, family, self._join_infos)
         for shard in self._shards:
             shard.episodes.follow(first.vector.autoreset_mode, singles[0], family)
+
+    def _batched(
+        self, made: Sequence[pb.MakeResponse], singles: Sequence[Any], different: Sequence[Any]
+    ) -> list[Any]:
+        """Returns the spaces of batches of observations and of actions.
+
+        Args:
+            made: The answer to the Make of each session.
+            singles: The spaces of the first environment.
+            different: The observation space of each environment, if they differ.
+        """
+        first, utils = made[0], self._family.vector.utils
+        if len(made) == 1:
+            names = "observation_space", "action_space"
+            return read_spaces(first, first.description, self._family, *names)
+        batched = [utils.batch_space(each, self.num_envs) for each in singles]
+        if different:
+            batched[0] = utils.batch_differing_spaces(different)
+        return batched
 
     def _env_spec(self, made: pb.MakeResponse, remake: Callable[..., Any]) -> Any:
         """Returns a spec from which `make_vec` makes the vector environment again; None if the environments have none.
@@ -112,6 +132,12 @@ def _single_spaces(made: pb.MakeResponse, family: Family) -> list[Any]:
     return read_spaces(
         made.vector, made.description, family, "single_observation_space", "single_action_space"
     )
+
+
+def _member_spaces(made: pb.MakeResponse, family: Family) -> list[Any]:
+    """Returns the observation spaces of the members, if they differ."""
+    given = made.vector.member_observation_spaces
+    return [decode_space(each, family, "member_observation_spaces") for each in given]
 
 
 def _remake(remake: Callable[..., Any], /, max_episode_steps: Any = None, **kwargs: Any) -> Any:

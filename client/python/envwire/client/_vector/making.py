@@ -137,6 +137,9 @@ class VectorServers:
         request.CopyFrom(self._request)
         request.vector.num_envs = spec.size
         request.vector.report_member_resets = on_lost == "replay"
+        own = self._request.vector.member_kwargs[spec.start : spec.stop]
+        del request.vector.member_kwargs[:]
+        request.vector.member_kwargs.extend(own)
         servers = self._servers.starting_at(spec.target_index)
         maker = SessionMaker(servers, request, self._family, watch=watch)
         strategy = SHARD_STRATEGIES[on_lost](self._options, self._render_mode, spec.size)

@@ -23,6 +23,7 @@ class Members(AsyncCalls):
 
     #: Whether each session holds a native vector environment, whose attributes exist once, not once per environment.
     _native: bool
+    _observation_mode: str
 
     def render(self) -> Any:
         """Returns a tuple with a frame of each environment."""
@@ -84,8 +85,8 @@ class Members(AsyncCalls):
 
     @property
     def observation_mode(self) -> str:
-        """How the observation spaces are related: all environments have the "same"."""
-        return "same"
+        """How the observation spaces are related: "same", or "different" if only their shapes and types are equal."""
+        return self._observation_mode
 
     def _chosen(self, indices: Sequence[int]) -> list[tuple[Shard, list[int]]]:
         """Returns the shards of some environments, and the indices of these environments in each shard."""

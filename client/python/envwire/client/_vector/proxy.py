@@ -9,7 +9,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from envwire.client._session.requests import WrapperLike, listed, make_request, merged, set_vector
+from envwire.client._session.requests import (
+    Differences,
+    WrapperLike,
+    listed,
+    make_request,
+    merged,
+    set_vector,
+)
 from envwire.client._transports.transport import Transport
 from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.env_info import NATIVE
@@ -64,6 +71,9 @@ class VectorProxy(Members, metaclass=_NamesVecEnv):
         device: As for `envwire.client.RemoteEnv`, as are the next two.
         arrays: The library of the arrays on the device.
         copy: Whether arrays are copied there.
+        observation_mode: "same", or "different" if the observation spaces differ in their bounds; as for
+            `SyncVectorEnv`.
+        member_kwargs: Further keyword arguments of each environment: one mapping for each, in order.
         env_kwargs: Keyword arguments of the environments whose names are parameters of this constructor.
         kwargs: Further keyword arguments of the environments.
 
@@ -86,6 +96,8 @@ class VectorProxy(Members, metaclass=_NamesVecEnv):
         batch_size: int | None = None,
         autoreset_mode: Any = None,
         vectorization_mode: str | None = None,
+        observation_mode: str = "same",
+        member_kwargs: Sequence[Mapping[str, Any]] | None = None,
         render_mode: str | None = None,
         wrappers: Iterable[WrapperLike] = (),
         transport: str | Transport | None = None,
@@ -119,6 +131,9 @@ class VectorProxy(Members, metaclass=_NamesVecEnv):
         wrappers, kwargs = listed(wrappers), merged(env_kwargs, kwargs)
         request = make_request(env_id, render_mode, wrappers, library, self._family, lease, kwargs)
         set_vector(request, vectorization_mode, autoreset_mode, self._family)
+        differences = Differences(member_kwargs, observation_mode)
+        differences.write(request.vector, num_envs)
+        self._observation_mode = observation_mode
         remake = partial(
             type(self),
             target,
@@ -127,6 +142,8 @@ class VectorProxy(Members, metaclass=_NamesVecEnv):
             batch_size=batch_size,
             autoreset_mode=autoreset_mode,
             vectorization_mode=vectorization_mode,
+            observation_mode=observation_mode,
+            member_kwargs=member_kwargs,
             wrappers=wrappers,
             library=library,
             env_kwargs=kwargs,

@@ -57,6 +57,24 @@ def a_vector_counts_as_one_session(context: CheckContext) -> None:
     expect(after <= before + 1, f"at most {before + 1} sessions, not {after}")
 
 
+@check("VECTOR-25", profile="vector")
+def keyword_arguments_are_for_each_member_or_none(context: CheckContext) -> None:
+    """Two members' keyword arguments for a vector of three are refused."""
+    request = pb.VectorRequest(num_envs=COUNT, member_kwargs=[values_pb2.ValueMap()] * 2)
+    context.ask_make(vector=request).refused(Reason.INVALID_VALUE, Reason.UNSUPPORTED)
+
+
+@check("VECTOR-26", profile="vector")
+def spaces_of_members_that_may_differ_are_told(context: CheckContext) -> None:
+    """In observation mode "different" the answer has the space of each member, unless the server lacks that mode."""
+    answer = context.ask_make(vector=pb.VectorRequest(num_envs=COUNT, observation_mode="different"))
+    if answer.kind == "error":
+        answer.refused(Reason.UNSUPPORTED)
+        return
+    spaces = answer.of("make").vector.member_observation_spaces
+    expect_equal([list(each.box.low.shape) for each in spaces], [[2]] * COUNT, "the shapes")
+
+
 @check("VECTOR-6", profile="vector")
 def too_many_members_are_refused(context: CheckContext) -> None:
     """More than max_envs_per_session answers CAPACITY_REACHED."""

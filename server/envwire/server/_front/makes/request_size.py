@@ -84,3 +84,7 @@ def _counts(request: environment_pb2.MakeRequest) -> Iterator[tuple[str, int, in
     for wrapper in request.wrappers:
         yield "characters of a wrapper's name", len(wrapper.name), MAX_NAME_CHARACTERS
         yield "keyword arguments of a wrapper", len(wrapper.kwargs.entries), MAX_KWARGS
+    members = request.vector.member_kwargs
+    yield "members with keyword arguments", len(members), request.vector.num_envs
+    for kwargs in members:
+        yield "keyword arguments of a member", len(kwargs.entries), MAX_KWARGS

@@ -107,6 +107,12 @@ class MembersHost(NativeHost):
         self.step = self._take_step
 
     @property
+    def observation_mode(self) -> str:
+        """How the observation spaces of the members are related."""
+        mode: str = self.env.observation_mode
+        return mode
+
+    @property
     def members(self) -> Sequence[Any]:
         """The environments, each with its wrappers."""
         members: Sequence[Any] = self.env.envs

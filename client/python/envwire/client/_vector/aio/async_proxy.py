@@ -10,7 +10,13 @@ from envwire.client._drivers.call_guard import CallGuard
 from envwire.client._errors.losses import not_live
 from envwire.client._session.attributes import SetAttribute
 from envwire.client._session.operations import Render
-from envwire.client._session.requests import WrapperLike, make_request, merged, set_vector
+from envwire.client._session.requests import (
+    Differences,
+    WrapperLike,
+    make_request,
+    merged,
+    set_vector,
+)
 from envwire.client._transports.servers import Targets
 from envwire.client._transports.transport import Transport
 from envwire.client._vector.aio.async_shards import AsyncShard, PendingSteps, all_of
@@ -61,6 +67,9 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         device: As for `envwire.client.RemoteEnv`, as are the next two.
         arrays: The library of the arrays on the device.
         copy: Whether arrays are copied there.
+        observation_mode: "same", or "different" if the observation spaces differ in their bounds; as for
+            `SyncVectorEnv`.
+        member_kwargs: Further keyword arguments of each environment: one mapping for each, in order.
         env_kwargs: Keyword arguments of the environments whose names are parameters of this constructor.
         kwargs: Further keyword arguments of the environments.
     """
@@ -78,6 +87,8 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         batch_size: int | None = None,
         autoreset_mode: Any = None,
         vectorization_mode: str | None = None,
+        observation_mode: str = "same",
+        member_kwargs: Sequence[Mapping[str, Any]] | None = None,
         render_mode: str | None = None,
         wrappers: Iterable[WrapperLike] = (),
         transport: str | Transport | None = None,
@@ -109,6 +120,8 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         every = merged(env_kwargs, kwargs)
         request = make_request(env_id, render_mode, wrappers, library, self._family, lease, every)
         set_vector(request, vectorization_mode, autoreset_mode, self._family)
+        differences = Differences(member_kwargs, observation_mode)
+        differences.write(request.vector, num_envs)
         self.num_envs = num_envs
         self._sessions, self._batch_size = sessions, batch_size or num_envs
         self._native = request.vector.vectorization_mode == NATIVE
