@@ -17,7 +17,6 @@ from envwire.client import (
     ServerUnavailableError,
     SessionLostError,
 )
-from envwire.client._transports.direct import dialing
 from envwire.server import Server
 from tests.faults.hungry_envs import HUNGRY
 from tests.faults.network import THERE, Network, Weather, why_not
@@ -129,12 +128,8 @@ def test_an_unplugged_link_inside_the_lease_is_waited_out(
     env.close()
 
 
-def test_a_cut_longer_than_the_lease_is_told(
-    network: Network, settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    soon = tuple((option, min(value, 3000)) for option, value in vars(dialing)["LIVENESS"])
-    monkeypatch.setattr(dialing, "LIVENESS", soon)
-    env = make(settings, lease=2.0, timeout=12.0)
+def test_a_cut_longer_than_the_lease_is_told(network: Network, settings: dict[str, Any]) -> None:
+    env = make(settings, lease=2.0, timeout=12.0, liveness=4.0)
     network.cut()
     with pytest.raises((ServerUnavailableError, RequestTimeoutError)):
         env.step(0)
@@ -146,6 +141,21 @@ def test_a_cut_longer_than_the_lease_is_told(
         env.step(0)
     env.reset()
     assert env.step(0)[4] == {"steps": 1}
+    env.close()
+
+
+def test_a_dead_path_is_noticed_in_the_time_that_was_asked_for(
+    network: Network, plain: Server
+) -> None:
+    """While an answer is awaited whose request has arrived, and while a request is not acknowledged."""
+    settings = {"target": plain.target, "transport": "direct-tcp"}
+    env = make(settings, lease=1.0, timeout=60.0, liveness=4.0)
+    network.cut()
+    begun = time.monotonic()
+    with pytest.raises(ServerUnavailableError):
+        env.step(0)
+    assert time.monotonic() - begun < 25.0, "by default it takes 30 s"
+    network.mend()
     env.close()
 
 

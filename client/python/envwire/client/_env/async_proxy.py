@@ -63,6 +63,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         device: As for `envwire.client.RemoteEnv`, as are the next two.
         arrays: The library of the arrays on the device.
         copy: Whether arrays are copied there.
+        liveness: As for `envwire.client.RemoteEnv`.
         env_kwargs: Keyword arguments of the environment whose names are parameters of this constructor.
         kwargs: Further keyword arguments of the environment.
     """
@@ -90,6 +91,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         device: str | None = None,
         arrays: str | None = None,
         copy: bool = True,
+        liveness: float | None = None,
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -104,6 +106,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
             device,
             arrays,
             copy,
+            liveness,
         )
         wrappers, every = listed(wrappers), merged(env_kwargs, kwargs)
         request = make_request(env_id, render_mode, wrappers, library, self._family, lease, every)

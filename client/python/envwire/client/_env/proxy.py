@@ -59,6 +59,8 @@ class RemoteProxy(RemoteAttributes):
             The arrays of the environment then arrive as those of its own library, torch, JAX or CuPy.
         arrays: The library to which all arrays belong instead: "torch", "jax", "cupy" or "numpy".
         copy: False gives arrays that are valid until the next call only, and saves a copy on the device.
+        liveness: Seconds without a sign of life after which a direct channel over TCP is replaced, such as 5 where
+            addresses change; by default 30.
         env_kwargs: Keyword arguments of the environment whose names are parameters of this constructor.
         kwargs: Further keyword arguments of the environment.
 
@@ -91,6 +93,7 @@ class RemoteProxy(RemoteAttributes):
         device: str | None = None,
         arrays: str | None = None,
         copy: bool = True,
+        liveness: float | None = None,
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -107,6 +110,7 @@ class RemoteProxy(RemoteAttributes):
             device,
             arrays,
             copy,
+            liveness,
         )
         self._random = MirroredRandom(self._family)
         self._viewer: Viewer | None = None

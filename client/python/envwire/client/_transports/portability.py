@@ -19,19 +19,32 @@ ABSTRACT_NAMES = sys.platform.startswith(("linux", "android"))
 #: Whether SO_RCVTIMEO takes a timeval and `recvmsg_into` exists.
 KERNEL_TIMES = sys.platform != "win32"
 
-_LIVENESS_BY_NAME = {
-    "TCP_KEEPIDLE": 15,
-    "TCP_KEEPALIVE": 15,  # macOS's name for TCP_KEEPIDLE
-    "TCP_KEEPINTVL": 5,
-    "TCP_KEEPCNT": 3,
-    "TCP_USER_TIMEOUT": 30_000,
-}
-#: With these options, a TCP connection whose peer vanished fails after about 30 s, idle or not.
-LIVENESS = tuple(
-    (int(getattr(socket, name)), value)
-    for name, value in _LIVENESS_BY_NAME.items()
-    if hasattr(socket, name)
-)
+#: Seconds after which a TCP connection whose peer vanished fails, unless others are asked for.
+LIVENESS_SECONDS = 30.0
+#: How often a silent peer is asked before the connection fails.
+_PROBES = 3
+
+
+def liveness_options(seconds: float) -> list[tuple[int, int]]:
+    """Returns options with which a TCP connection fails when nothing has come for this time, idle or not.
+
+    The kernel counts whole seconds, of which it needs four: one of silence, and one for each of three probes.
+    """
+    interval = max(1, int(seconds / (2 * _PROBES)))
+    idle = max(1, int(seconds) - _PROBES * interval)
+    by_name = {
+        "TCP_KEEPIDLE": idle,
+        "TCP_KEEPALIVE": idle,  # macOS's name for TCP_KEEPIDLE
+        "TCP_KEEPINTVL": interval,
+        "TCP_KEEPCNT": _PROBES,
+        "TCP_USER_TIMEOUT": max(1, int(seconds * 1000)),
+    }
+    return [
+        (int(getattr(socket, name)), value)
+        for name, value in by_name.items()
+        if hasattr(socket, name)
+    ]
+
 
 POLLIN: int = getattr(select, "POLLIN", 1)
 

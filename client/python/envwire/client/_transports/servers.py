@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.connect_wait import ConnectWait
-from envwire.client._transports.transport import Transport
+from envwire.client._transports.transport import PathWatching, Transport
 from envwire.client.errors import CapacityError, ServerUnavailableError, TlsError
 from envwire.client.options import ConnectionOptions
 
@@ -119,7 +119,12 @@ class Servers:
         if spare is not None:
             return spare
         options = self.options
-        return open_transport(options.transport, target, wait or self.wait(), options.credentials)
+        transport = open_transport(
+            options.transport, target, wait or self.wait(), options.credentials
+        )
+        if options.liveness is not None and isinstance(transport, PathWatching):
+            transport.watch_path(options.liveness)
+        return transport
 
     def keep(self, target: str | None, transport: Transport) -> None:
         """Keeps an open transport for the next `open` of this target."""

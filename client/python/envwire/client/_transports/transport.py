@@ -131,6 +131,14 @@ class DeviceSharing(Protocol):
 
 
 @runtime_checkable
+class PathWatching(Protocol):
+    """A transport that notices when the path to its server is dead."""
+
+    def watch_path(self, seconds: float) -> None:
+        """Has the next connection fail when there was no sign of life for this time."""
+
+
+@runtime_checkable
 class Fronted(Protocol):
     """A transport that knows the address of the front of its session's server."""
 

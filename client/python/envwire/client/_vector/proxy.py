@@ -71,6 +71,7 @@ class VectorProxy(Members, metaclass=_NamesVecEnv):
         device: As for `envwire.client.RemoteEnv`, as are the next two.
         arrays: The library of the arrays on the device.
         copy: Whether arrays are copied there.
+        liveness: As for `envwire.client.RemoteEnv`.
         observation_mode: "same", or "different" if the observation spaces differ in their bounds; as for
             `SyncVectorEnv`.
         member_kwargs: Further keyword arguments of each environment: one mapping for each, in order.
@@ -111,6 +112,7 @@ class VectorProxy(Members, metaclass=_NamesVecEnv):
         device: str | None = None,
         arrays: str | None = None,
         copy: bool = True,
+        liveness: float | None = None,
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -127,6 +129,7 @@ class VectorProxy(Members, metaclass=_NamesVecEnv):
             device,
             arrays,
             copy,
+            liveness,
         )
         wrappers, kwargs = listed(wrappers), merged(env_kwargs, kwargs)
         request = make_request(env_id, render_mode, wrappers, library, self._family, lease, kwargs)

@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING
 from envwire.client._errors.connections import refused, unavailable
 from envwire.client._errors.losses import ENDS
 from envwire.client._transports.direct.direct_channel import Channel, TimedChannel, open_channels
-from envwire.client._transports.portability import ABSTRACT_NAMES, KERNEL_TIMES, LIVENESS
+from envwire.client._transports.portability import (
+    ABSTRACT_NAMES,
+    KERNEL_TIMES,
+    LIVENESS_SECONDS,
+    liveness_options,
+)
 from envwire.client._transports.targets import addresses, is_local
 from envwire.client.credentials import Credentials
 from envwire.client.errors import ServerUnavailableError
@@ -68,6 +73,7 @@ class Dialer:
         server: HOST:PORT of the session's server: a gateway that was asked for it is none. For messages.
         why_not: Why no channel could be opened; empty if no attempt has failed.
         device: A device whose memory is to be shared with the session; None for none.
+        liveness: Seconds after which a TCP connection without a sign of life fails.
 
     Raises:
         TlsError: The certificates cannot be used.
@@ -76,6 +82,7 @@ class Dialer:
     def __init__(self, target: str, kind: str, credentials: Credentials) -> None:
         self.why_not = ""
         self.device: ClientDevice | None = None
+        self.liveness = LIVENESS_SECONDS
         self.server = self._target = target
         self._kind = kind
         self._context = credentials.ssl_context()
@@ -225,7 +232,7 @@ class Dialer:
                 connection.connect(at)
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-                for option, value in LIVENESS:
+                for option, value in liveness_options(self.liveness):
                     connection.setsockopt(socket.IPPROTO_TCP, option, value)
             except OSError as error:
                 connection.close()

@@ -232,6 +232,10 @@ class DirectTransport:
         """Has the next channel share memory of a device (see `DeviceSharing.share`)."""
         self._dialer.device = device
 
+    def watch_path(self, seconds: float) -> None:
+        """Has the next channel over TCP notice a dead path sooner (see `PathWatching.watch_path`)."""
+        self._dialer.liveness = seconds
+
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Does nothing: the open channel or stream keeps the session alive."""
 

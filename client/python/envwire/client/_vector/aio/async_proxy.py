@@ -67,6 +67,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         device: As for `envwire.client.RemoteEnv`, as are the next two.
         arrays: The library of the arrays on the device.
         copy: Whether arrays are copied there.
+        liveness: As for `envwire.client.RemoteEnv`.
         observation_mode: "same", or "different" if the observation spaces differ in their bounds; as for
             `SyncVectorEnv`.
         member_kwargs: Further keyword arguments of each environment: one mapping for each, in order.
@@ -102,6 +103,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         device: str | None = None,
         arrays: str | None = None,
         copy: bool = True,
+        liveness: float | None = None,
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
@@ -116,6 +118,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
             device,
             arrays,
             copy,
+            liveness,
         )
         every = merged(env_kwargs, kwargs)
         request = make_request(env_id, render_mode, wrappers, library, self._family, lease, every)
