@@ -18,6 +18,15 @@ def free_port() -> int:
         return port
 
 
+def strictly(text: str | bytes) -> Any:
+    """Reads JSON, which has no NaN and no infinities, although Python's reader takes them."""
+
+    def refuse(number: str) -> None:
+        raise ValueError(f"{number} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
 class Talk:
     """A conversation with one environment."""
 
@@ -27,7 +36,7 @@ class Talk:
     def say(self, text: str) -> dict[str, Any]:
         """Sends a message and returns the answer."""
         self.connection.send(text)
-        answer: dict[str, Any] = json.loads(self.connection.recv(timeout=30))
+        answer: dict[str, Any] = strictly(self.connection.recv(timeout=30))
         return answer
 
     def ask(self, kind: str, **data: Any) -> dict[str, Any]:

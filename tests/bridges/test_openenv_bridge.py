@@ -19,7 +19,7 @@ from websockets.exceptions import ConnectionClosed
 from envwire.client import RemoteEnv
 from envwire.server import Server, ServerError
 from envwire.server._auth.scopes import Scope
-from tests.bridges.talk import Talk, free_port, talk
+from tests.bridges.talk import Talk, free_port, strictly, talk
 from tests.conftest import SETTINGS
 from tests.secured import write_tokens
 
@@ -67,6 +67,18 @@ def test_values_are_those_of_a_remote_env(bridged: Bridged) -> None:
                 break
         assert there.ask("state") == {"episode_id": None, "step_count": number}
     env.close()
+
+
+def test_numbers_that_json_lacks_are_texts(bridged: Bridged) -> None:
+    with talk(bridged.url("tests/Infinite-v0")) as there:
+        seen = there.ask("reset")
+        assert seen["observation"] == {"value": ["NaN", "Infinity", 1.0]}
+        assert seen["metadata"]["info"] == {"3": 2**63, "least": "-Infinity"}
+        seen = there.ask("step", value=["-Infinity", 2, "NaN"])
+        assert seen["observation"] == {"value": ["-Infinity", 2.0, "NaN"]}
+        assert (seen["reward"], seen["metadata"]["info"]) == ("-Infinity", {"nested": ["NaN"]})
+    with urllib.request.urlopen(f"{bridged.url('tests/Infinite-v0')}/schema") as answer:
+        strictly(answer.read())
 
 
 def test_texts_and_dictionaries_stay_what_they_are(bridged: Bridged) -> None:

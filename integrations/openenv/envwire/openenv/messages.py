@@ -77,4 +77,4 @@ def error(refused: RefusedError) -> str:
 
 
 def _written(kind: str, data: Mapping[str, Any]) -> str:
-    return json.dumps({"type": kind, "data": data})
+    return json.dumps({"type": kind, "data": data}, allow_nan=False)

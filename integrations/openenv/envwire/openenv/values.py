@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from functools import singledispatch
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 #: Key for a value that is not a mapping, since OpenEnv's actions and observations are objects.
 VALUE = "value"
+_NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 #: Field that every OpenEnv action has in addition to the environment's own.
 _METADATA = "metadata"
 
@@ -27,15 +29,20 @@ def to_object(value: Any) -> dict[str, Any]:
 
 
 def to_json(value: Any) -> Any:
-    """Returns a value as JSON: arrays and tuples become lists, and values without a JSON form their text."""
+    """Returns a value as JSON: arrays and tuples become lists, and values without a JSON form their text.
+
+    JSON has no NaN and no infinities: they are texts, "NaN", "Infinity" and "-Infinity", as in protobuf's JSON.
+    """
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return _NOT_FINITE[str(value)]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.ndarray):
         array = cast("NDArray[Any]", value)
-        numeric = array.dtype.kind in "biuf"
+        numeric = array.dtype.kind in "biuf" and bool(np.isfinite(array).all())
         return array.tolist() if numeric else to_json(array.tolist())
-    if isinstance(value, np.generic):
-        return to_json(value.item())
     if isinstance(value, Mapping):
         items = cast("Iterable[tuple[Any, Any]]", value.items())
         return {str(key): to_json(item) for key, item in items}
