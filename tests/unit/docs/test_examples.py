@@ -55,7 +55,14 @@ def _same_registry() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("page", _WITH_EXAMPLES, ids=lambda page: page.name)
-def test_examples(page: Path, server: Server, capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples(
+    page: Path,
+    server: Server,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)  # for what they write
     if page.name in NEEDED:
         pytest.importorskip(NEEDED[page.name])
     names: dict[str, Any] = {"__name__": "__main__", "target": server.target}

@@ -126,6 +126,14 @@ class RemoteProxy(RemoteAttributes):
         if render_mode == HUMAN:
             self._watch()
 
+    def __repr__(self) -> str:
+        """Returns its class, id and server; notebooks show this."""
+        arguments, handle = (vars(self).get(name) for name in ("_arguments", "_handle"))
+        if arguments is None:  # its constructor failed
+            return object.__repr__(self)
+        where = "without a session" if handle is None or handle.vacant else f"at {handle.target}"
+        return f"<{type(self).__name__}<{arguments.env_id}> {where}>"
+
     def _watch(self) -> None:
         """Sets up render mode "human": the server renders arrays, and a viewer displays them here."""
         self.render_mode = HUMAN
