@@ -63,8 +63,10 @@ class Session:
 
     @property
     def state(self) -> str:
-        """The state, in one word."""
-        return _STATES[self.status.state]
+        """The state, in one word. A session that served requests in this round is busy, though it waits just now."""
+        idle = self.status.state == pb.SessionStatus.STATE_IDLE
+        served = self.doing.environment + self.doing.codec > 0
+        return _STATES[pb.SessionStatus.STATE_BUSY if idle and served else self.status.state]
 
     @property
     def age(self) -> float:

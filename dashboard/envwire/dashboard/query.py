@@ -26,7 +26,7 @@ _KEYS: dict[str, Callable[[Session], Any]] = {
     "id": lambda session: session.status.session_id,
     "env": lambda session: session.status.env_id,
     "client": lambda session: session.status.client,
-    "state": lambda session: session.status.state,
+    "state": lambda session: session.state,
     "age": lambda session: session.age,
     "steps": lambda session: session.status.steps,
     "rate": lambda session: session.doing.steps,
@@ -108,10 +108,9 @@ def _matches(text: str, row: Row) -> bool:
 
 
 def row_of(session: Session) -> Row:
-    """Returns a session as a row. Its state is a word; the column is sorted by the state's number."""
+    """Returns a session as a row."""
     return {
         **{column: key(session) for column, key in _KEYS.items()},
-        "state": session.state,
         "frames": session.status.frames,
         "episodes": session.status.episodes,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from itertools import chain
 from math import isfinite
 from typing import Any
@@ -12,6 +13,8 @@ from envwire.dashboard.tiles import encoded
 from envwire.dashboard.verdict import shares, verdict
 from envwire.observe.v1 import observe_pb2
 
+#: Clients with the most sessions, of which the totals are shown.
+_CLIENTS = 10
 #: First lines of a traceback: Python's own, and the server's note that an environment raised.
 _TRACEBACKS = ("Traceback (most recent call last)", "the environment raised")
 
@@ -47,11 +50,25 @@ def farm_summary(fleet: Fleet, waiting: int) -> dict[str, Any]:
     ]
     return {
         "servers": servers,
+        "clients": _clients(fleet),
         "waiting": waiting + sum(each.status.waiting for each in fleet.servers.values()),
         "rate": sum(rates.values()),
         "shares": parts,
         "verdict": verdict(parts),
     }
+
+
+def _clients(fleet: Fleet) -> list[dict[str, Any]]:
+    """Returns the clients with the most sessions, and what these do."""
+    sessions, rates = Counter[str](), defaultdict[str, float](float)
+    for server in fleet.servers.values():
+        for session in server.sessions.values():
+            sessions[session.status.client] += 1
+            rates[session.status.client] += session.doing.steps
+    return [
+        {"client": name, "sessions": number, "rate": rates[name]}
+        for name, number in sessions.most_common(_CLIENTS)
+    ]
 
 
 def known(fleet: Fleet, address: str, session_id: str) -> dict[str, Any]:

@@ -36,6 +36,15 @@ def test_a_rate_is_the_difference_of_two_rounds(server: Server) -> None:
     assert server.sessions["one"].age == 11.0
 
 
+def test_a_session_that_steps_is_busy_though_it_waits_just_now(server: Server) -> None:
+    tell(server, 1.0, session(steps=1))
+    assert server.sessions["one"].state == "idle"
+    tell(server, 2.0, session(steps=9, serving=0.1))
+    assert server.sessions["one"].state == "busy"
+    tell(server, 3.0)
+    assert server.sessions["one"].state == "idle"
+
+
 def test_what_a_round_does_not_tell_of_did_nothing(server: Server) -> None:
     tell(server, 1.0, session(steps=1))
     tell(server, 2.0, session(steps=9))

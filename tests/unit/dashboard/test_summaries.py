@@ -7,7 +7,8 @@ import math
 
 import pytest
 
-from envwire.dashboard.summaries import description, last_error
+from envwire.dashboard.model import Fleet
+from envwire.dashboard.summaries import description, farm_summary, last_error
 from envwire.observe.v1 import observe_pb2 as pb
 
 TRACEBACK = """Traceback (most recent call last):
@@ -72,3 +73,20 @@ def test_what_json_cannot_write_is_left_out(value: float) -> None:
 def test_a_session_without_episodes_has_no_means() -> None:
     found = description(pb.DescribeSessionResponse(session=pb.SessionStatus(steps=3)))
     assert (found["counters"]["mean_return"], found["counters"]["mean_length"]) == (None, None)
+
+
+def test_totals_by_client_reach_over_servers() -> None:
+    fleet = Fleet()
+    for address, clients in (("a:1", "xy"), ("b:1", "yz")):
+        for now, steps in ((1.0, 0), (3.0, 20)):
+            sessions = [
+                pb.SessionStatus(session_id=each, client=f"token {each}", steps=steps)
+                for each in clients
+            ]
+            status = pb.ServerStatus(incarnation="x", now=now)
+            fleet.server(address).take(pb.WatchResponse(server=status, sessions=sessions))
+    assert farm_summary(fleet, 0)["clients"] == [
+        {"client": "token y", "sessions": 2, "rate": 20.0},
+        {"client": "token x", "sessions": 1, "rate": 10.0},
+        {"client": "token z", "sessions": 1, "rate": 10.0},
+    ]

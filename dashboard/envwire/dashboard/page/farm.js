@@ -25,7 +25,17 @@ function contents(farm) {
     el("h2", {}, summary(servers, farm.waiting)),
     el("div", { class: servers.length > DENSE ? "map dense" : "map", "data-list": true }, servers.map(server)),
     el("p", { class: "soft" }, alarms(servers)),
+    el("h2", {}, "Most sessions"),
+    el("table", {},
+      el("thead", {}, el("tr", {}, ["client", "sessions", "steps/s"].map((name) => el("th", {}, name)))),
+      el("tbody", {}, farm.clients.map(client))),
   ]
+}
+
+function client(each) {
+  const href = `#/sessions?${new URLSearchParams({ text: each.client })}`
+  return el("tr", {}, el("td", {}, el("a", { href, "data-key": `client ${each.client}` }, each.client)),
+    el("td", { class: "number" }, count(each.sessions)), el("td", { class: "number" }, count(each.rate)))
 }
 
 function summary(servers, waiting) {
