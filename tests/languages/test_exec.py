@@ -6,13 +6,14 @@ import os
 import shlex
 import signal
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import envwire.conformance.checks  # noqa: F401 - importing them is what lists them
-from envwire.client import RemoteEnv, SessionLostError
+from envwire.client import RemoteEnv, RemoteVectorEnv, SessionLostError
 from envwire.conformance.raw import Access
 from envwire.conformance.suite import Selection
 from envwire.conformance.suite.runner import Outcome, Runner
@@ -60,6 +61,18 @@ def test_it_plays_as_the_kit_itself_does(language: str, target: str) -> None:
         RemoteEnv(target, "Conformance/Counter-v0") as behind,
     ):
         assert identical(rollout(behind, 30, seed=4), rollout(alone, 30, seed=4))
+
+
+def test_a_vector_plays_as_the_kits_own(language: str, target: str) -> None:
+    with (
+        kit(language) as own,
+        closing(RemoteVectorEnv(own.target, "Conformance/Counter-v0", num_envs=4)) as alone,
+        closing(RemoteVectorEnv(target, "Conformance/Counter-v0", num_envs=4)) as behind,
+    ):
+        assert identical(behind.reset(seed=4), alone.reset(seed=4))
+        for _ in range(25):  # beyond the ends of two episodes
+            actions = np.arange(4) % 2
+            assert identical(behind.step(actions), alone.step(actions))
 
 
 def test_a_killed_program_ends_its_session_alone(target: str) -> None:
