@@ -56,3 +56,16 @@ def test_a_file_that_is_there_is_kept(tmp_path: Path) -> None:
     written = file.read_text(encoding="utf-8")
     assert CliRunner().invoke(app, ["image", "y", "-o", str(file)]).exit_code == 1
     assert file.read_text(encoding="utf-8") == written
+
+
+def test_a_built_image_is_told_with_both_ports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docker = tmp_path / "docker"
+    docker.write_text("#!/bin/sh\n")  # builds anything
+    docker.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    told = CliRunner().invoke(app, ["image", "minigrid", "--ids", "MiniGrid-*", "--build", "mine"])
+    assert told.stdout == (
+        "built mine; run it with: docker run -p 127.0.0.1:50051:50051 -p 127.0.0.1:50052:50052 mine\n"
+    ), told.output
