@@ -34,7 +34,7 @@ def to_json(value: Any) -> Any:
     JSON has no NaN and no infinities: they are texts, "NaN", "Infinity" and "-Infinity", as in protobuf's JSON.
     """
     if isinstance(value, np.generic):
-        value = value.item()
+        value = cast("Any", value).item()
     if isinstance(value, float) and not math.isfinite(value):
         return _NOT_FINITE[str(value)]
     if value is None or isinstance(value, (bool, int, float, str)):

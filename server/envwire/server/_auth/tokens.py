@@ -163,7 +163,8 @@ class TokenFile:
 
     def __post_init__(self, clock: Callable[[], float]) -> None:
         self._reloaded = Reloaded([self._path], self._read, clock)
-        self._known = self._listed = self._reloaded.get()
+        self._listed: tuple[Token, ...] = self._reloaded.get()
+        self._known = self._listed
         if len(self._known) == len(self._more):
             _log.warning(
                 "%s has no token, so nobody can use this server; append the second line that `envwire token NAME` "
