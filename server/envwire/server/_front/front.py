@@ -225,6 +225,8 @@ class Front:
         reply = await self.control_service.handlers[kind](body, client)
         if kind == "make" and stream is not None and reply.HasField("make"):
             stream.use(self._sessions.find(reply.make.session_id, reply.make.secret))
+        if kind == "get_session_stats" and stream is not None:
+            stream.use(self._sessions.find(body.header.session_id, body.header.secret))
         return reply.SerializeToString()
 
     async def _relay(

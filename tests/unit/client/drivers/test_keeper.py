@@ -97,6 +97,7 @@ def test_sessions_that_come_while_a_program_exits_do_not_keep_the_others_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     late: Any = Owned()
+    begun: list[threading.Thread] = []
 
     class Crowd(weakref.WeakSet[Any]):
         """The open sessions, which another thread adds to while they are listed."""
@@ -106,6 +107,7 @@ def test_sessions_that_come_while_a_program_exits_do_not_keep_the_others_open(
                 adding = threading.Thread(target=keeper.keep, args=(late,), daemon=True)
                 adding.start()
                 adding.join(0.2)
+                begun.append(adding)
                 yield each
 
     owned = [Owned() for _ in range(3)]
@@ -114,4 +116,6 @@ def test_sessions_that_come_while_a_program_exits_do_not_keep_the_others_open(
     monkeypatch.setattr(keeper, "_renew", lambda _: None)
     monkeypatch.setattr(keeper, "_close", lambda driver, _: closed.append(driver))
     keeper._close_all()
+    for adding in begun:  # else it adds to the sessions of the next test
+        adding.join()
     assert set(owned) <= set(closed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import math
 import threading
 import time
 import weakref
@@ -76,7 +77,8 @@ def _renew(renewed: weakref.WeakKeyDictionary[BlockingDriver, float]) -> None:
         drivers = list(_open)
     now = time.monotonic()
     for driver in drivers:
-        if now - renewed.setdefault(driver, now) > driver.session.retries.lease / 3:
+        # At once for a new session: the interpreter may be held until after its lease.
+        if now - renewed.get(driver, -math.inf) > driver.session.retries.lease / 3:
             renewed[driver] = now
             # A lost session is reported by its next request.
             with contextlib.suppress(Exception):

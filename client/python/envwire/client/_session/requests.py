@@ -18,6 +18,8 @@ _OBSERVATION_MODES = "same", "different"
 
 #: A request without a sequence number, which drivers send between the numbered ones.
 RENEW_LEASE = pb.InteractRequest(renew_lease=pb.RenewLeaseRequest()).SerializeToString()
+#: One that has no effect but to tie the session to the stream on which it is sent.
+GET_STATS = pb.InteractRequest(get_session_stats=pb.GetSessionStatsRequest()).SerializeToString()
 
 
 def make_request(

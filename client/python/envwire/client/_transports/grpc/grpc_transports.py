@@ -13,6 +13,7 @@ import grpc
 
 from envwire.client._drivers.watchdog import Deadline
 from envwire.client._errors.connections import broken, timed_out
+from envwire.client._session.requests import GET_STATS
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.grpc import forking
 from envwire.client._transports.grpc.gateway import make_with_ticket
@@ -130,17 +131,49 @@ class GrpcTransport:
         self.connection.close()
 
 
+class _Stream:
+    """An open stream, and the queue of its requests.
+
+    Args:
+        connection: The connection that it uses.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.requests: SimpleQueue[bytes | None] = SimpleQueue()
+        stream_stream: Any = connection.channel.stream_stream
+        requests = iter(self.requests.get, None)
+        self.replies: Any = stream_stream(INTERACT)(requests, metadata=connection.metadata)
+        self._over = threading.Event()
+        self.replies.add_done_callback(partial(_tell, self._over))
+
+    def end(self) -> None:
+        """Ends it. A stream that is neither drained nor cancelled can hang the interpreter at exit."""
+        self.requests.put(None)
+        self.replies.cancel()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it was ended, here or by the server, or is broken."""
+        return self._over.is_set()
+
+    def await_end(self) -> None:
+        """Waits until gRPC's threads are done with it. If one of them still sends while a fork begins, both hang."""
+        self._over.wait(_END_SECONDS)
+
+
 class UnaryTransport(GrpcTransport):
     """One unary call per request; for its arguments see `GrpcTransport`."""
 
     def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
         self._renewal: Any = None
+        self._presence: _Stream | None = None
         super().__init__(target, wait, credentials)
         self._awaited: tuple[str, Any, float] = "", None, 0.0
         self._look_at = 0.0
 
     def _use(self, connection: Connection) -> None:
         super()._use(connection)
+        self._end_presence()
         unary = connection.channel.unary_unary
         self._methods: dict[str, Any] = {kind: unary(path) for kind, path in PATHS.items()}
 
@@ -211,6 +244,23 @@ class UnaryTransport(GrpcTransport):
             _, self._renewal = self._begun(request, _RENEW_SECONDS, header)
             self._renewed = threading.Event()
             self._renewal.add_done_callback(partial(_tell, self._renewed))
+            self._show_presence(header)
+
+    def _show_presence(self, header: bytes) -> None:
+        """Keeps a stream open that holds the session while Python cannot run: gRPC's own threads answer for it.
+
+        A program may hold the interpreter for longer than the lease, in C code or while it is stopped. A server without
+        streams ends it, and the calls that renew the lease remain.
+        """
+        if self._presence is None or self._presence.is_over:
+            presence = self._presence = _Stream(self.connection)
+            presence.requests.put(with_header(GET_STATS, header))
+
+    def _end_presence(self) -> _Stream | None:
+        presence, self._presence = self._presence, None
+        if presence is not None:
+            presence.end()
+        return presence
 
     def interrupt(self) -> None:
         """Closes the channel, which is the only way to end a blocking call (see `Probeable.interrupt`)."""
@@ -221,35 +271,18 @@ class UnaryTransport(GrpcTransport):
         if self._renewal is not None:
             self._renewal.cancel()
             self._renewed.wait(_END_SECONDS)
+        if (presence := self._end_presence()) is not None:
+            presence.await_end()
+
+    def close(self) -> None:
+        """Ends what keeps the session, and closes the channel."""
+        with forking.turn:
+            self._end_presence()
+        super().close()
 
 
 def _tell(event: threading.Event, _: object) -> None:
     event.set()
-
-
-class _Stream:
-    """An open stream, and the queue of its requests.
-
-    Args:
-        connection: The connection that it uses.
-    """
-
-    def __init__(self, connection: Connection) -> None:
-        self.requests: SimpleQueue[bytes | None] = SimpleQueue()
-        stream_stream: Any = connection.channel.stream_stream
-        requests = iter(self.requests.get, None)
-        self.replies: Any = stream_stream(INTERACT)(requests, metadata=connection.metadata)
-        self._over = threading.Event()
-        self.replies.add_done_callback(partial(_tell, self._over))
-
-    def end(self) -> None:
-        """Ends it. A stream that is neither drained nor cancelled can hang the interpreter at exit."""
-        self.requests.put(None)
-        self.replies.cancel()
-
-    def await_end(self) -> None:
-        """Waits until gRPC's threads are done with it. If one of them still sends while a fork begins, both hang."""
-        self._over.wait(_END_SECONDS)
 
 
 class StreamTransport(GrpcTransport):
