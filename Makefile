@@ -268,6 +268,9 @@ bench-device: ## Measure steps of environments on a GPU, with their arrays there
 test-cuda: ## Test arrays on a GPU with the packages of `python3` (needs a GPU, cuda-bindings, and torch, JAX or CuPy; skips otherwise).
 	python3 -m pytest tests/device/test_cuda.py -rs
 
+bench-wide-area: $(VENV)/.dev ## Measure steps and chunks over a path with a round trip of 50 ms, beside what is possible.
+	$(BIN)/python -m benchmarks.wide_area
+
 bench-startup: $(VENV)/.dev ## Measure imports, the command line, and how long a server takes until it is ready.
 	$(BIN)/python benchmarks/startup.py
 

@@ -100,6 +100,18 @@ def test_what_is_sent_behind_the_end_of_an_episode_is_not_taken(
             assert env.get_wrapper_attr("_steps") == 10, "steps of the environment"
 
 
+def test_nothing_is_taken_before_the_end_was_seen(direct: Server) -> None:
+    """The client has received the end of the episode, and the program has not: it cannot know of it."""
+    limit = [("TimeLimit", {"max_episode_steps": 3})]
+    with RemoteEnv(direct.target, FRAMES, transport="direct-tcp", wrappers=limit) as env:
+        env.reset(seed=5)
+        first, second = env.step_ahead([0, 1]), env.step_ahead([2])
+        assert [result[3] for result in env.step_ahead([3])] == []
+        assert list(env.step_ahead([3])) == []
+        assert [result[3] for result in (*first, *second)] == [False, False, True]
+        assert next(env.step_ahead([3]))[1] == 43.0, "the program knows that the episode is over"
+
+
 def test_an_error_ends_the_steps_and_nothing_behind_it_is_taken(relayed: Any) -> None:
     env, _ = relayed(env_id="tests/Faulty-v0")
     env.reset()

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from envwire.client._drivers.failure_detection import FailureDetector, FailureMonitor
 from envwire.client._transports.async_transports import AsyncTransport
@@ -50,14 +51,14 @@ class WatchedAsyncTransport:
         )
         self._probing: asyncio.Task[None] | None = None
 
-    async def exchange(self, request: bytes, timeout: float, header: bytes) -> Reply:
+    def exchange(self, request: bytes, timeout: float, header: bytes) -> Awaitable[Reply]:
         """Sends a request and returns its reply (see `AsyncTransport.exchange`)."""
-        return await self._watched(lambda: self._transport.exchange(request, timeout, header))
+        return self._watched(self._transport.exchange, request, timeout, header)
 
-    async def _watched(self, ask: Callable[[], Awaitable[Reply]]) -> Reply:
+    async def _watched(self, ask: Callable[..., Awaitable[Reply]], *args: Any) -> Reply:
         self._monitor.begin()
         try:
-            reply = await ask()
+            reply = await ask(*args)
         except ServerUnavailableError as failure:
             failure.silent = await self._monitor.failed(failure, time.monotonic())
             raise
@@ -75,9 +76,9 @@ class WatchedAsyncTransport:
         """Sends a request (see `AsyncTransport.send_ahead`); its wait begins with `receive_ahead`."""
         self._transport.send_ahead(request, timeout)
 
-    async def receive_ahead(self, timeout: float) -> Reply:
+    def receive_ahead(self, timeout: float) -> Awaitable[Reply]:
         """Waits for the reply to the oldest request (see `AsyncTransport.receive_ahead`)."""
-        return await self._watched(lambda: self._transport.receive_ahead(timeout))
+        return self._watched(self._transport.receive_ahead, timeout)
 
     def _probe_later(self) -> None:
         self._probing = asyncio.ensure_future(self._monitor.judge())

@@ -186,7 +186,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
 
         See `envwire.client.RemoteEnv.step_ahead`. It can be called while another task waits for a result.
         """
-        if self._line is None or self._line.over:
+        if self._line is None or self._line.done:
             apart = self._random.active or self._arguments.options.device is not None
             self._line = StepLine(self._handle, self._step, apart=apart)
         return AsyncSteps(self._line.add(actions), self._guard)

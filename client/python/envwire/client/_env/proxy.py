@@ -213,7 +213,7 @@ class RemoteProxy(RemoteAttributes):
         Returns:
             An iterator over the results, fewer than actions if the episode ended. It raises as `step` does.
         """
-        if self._line is None or self._line.over:
+        if self._line is None or self._line.done:
             self._line = StepLine(self._handle, self._step_alone, apart=self._steps_apart)
         return Steps(self._line.add(actions))
 

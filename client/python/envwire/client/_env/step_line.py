@@ -44,6 +44,11 @@ class Call:
         self._results: deque[StepResult] = deque()
         self._error: BaseException | None = None
 
+    @property
+    def unread(self) -> bool:
+        """Whether a result or an error has come that the program has not seen."""
+        return bool(self._results) or self._error is not None
+
     def add(self, result: StepResult) -> None:
         """Adds the next result."""
         self._results.append(result)
@@ -83,6 +88,9 @@ class StepLine:
         over: Whether the episode has ended, or a step has failed: no further action is taken.
     """
 
+    #: The call in which it ended.
+    _last: Call | None = None
+
     def __init__(
         self, handle: Handle, step: Callable[[Any], Awaitable[StepResult]], *, apart: bool
     ) -> None:
@@ -96,21 +104,26 @@ class StepLine:
         self._most = MAX_IN_FLIGHT
         self.over = False
 
+    @property
+    def done(self) -> bool:
+        """Whether it is over and the program has seen that: what it asks for from now on, it asks for knowingly."""
+        return self.over and not (self._last is not None and self._last.unread)
+
     def add(self, actions: Iterable[Any]) -> Call:
-        """Lines up the actions of a call, and sends as many as it may."""
-        values = list(actions)
+        """Lines up the actions of a call, and sends as many as it may; none if it is over."""
+        values = [] if self.over else list(actions)
         call = Call(self, len(values))
         self._waiting.extend(_Action(value, call) for value in values)
         self.send()
         return call
 
     def stop(self, error: BaseException | None = None, *, at: Call | None = None) -> None:
-        """Ends all calls; the error belongs to one of them."""
+        """Ends all calls; one of them with an error, or with the end of the episode."""
         self.over = True
+        self._last = at
         self._line_up_again()
         for action in self._waiting:
-            if action.call is not at:
-                action.call.end()
+            action.call.end()
         self._waiting.clear()
         if at is not None:
             at.end(error)
@@ -180,7 +193,7 @@ class StepLine:
             self._handle.strategy.observe(result[0])
         action.call.add(result)
         if any(map(bool, result[2:4])):
-            self.stop()
+            self.stop(at=action.call)
 
     async def _alone(self, action: _Action, loss: RemoteError | None = None) -> None:
         """Takes one step by itself, perhaps in place of one whose session was lost."""
