@@ -297,8 +297,9 @@ $(RECIPES)/.ready: pyproject.toml
 		'minari[create,hdf5]>=0.5.4' 'supersuit>=3.11' 'pettingzoo[butterfly]>=1.27'
 	@touch $@
 
-examples: $(RECIPES)/.ready ## Run the example for asyncio and the recipes that need no torch: Minari, recordings, SuperSuit, TRL's environment.
+examples: $(RECIPES)/.ready ## Run the examples for asyncio and for inference ahead, and the recipes that need no torch: Minari, recordings, SuperSuit, TRL's environment.
 	$(RECIPES)/bin/python examples/aio_many_envs.py
+	$(RECIPES)/bin/python examples/infer_ahead.py
 	for recipe in minari_dataset recorded_dataset pettingzoo_supersuit trl_environment; do \
 		$(RECIPES)/bin/python examples/recipes/$$recipe.py || exit; \
 	done

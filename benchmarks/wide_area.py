@@ -148,8 +148,7 @@ def there(round_trip: float) -> Iterator[RemoteEnv]:
     root = str(Path(__file__).parents[1])
     imports = ["benchmarks.wide_area_envs"]
     direct_port = _free_port()
-    settings = {"imports": imports, "sys_path": (root,), "direct_port": direct_port}
-    with Server(["wide/*"], **settings) as server:
+    with Server(["wide/*"], imports=imports, sys_path=(root,), direct_port=direct_port) as server:
         path = SlowPath(round_trip / 2)
         path.open(int(server.target.rpartition(":")[2]))
         path.open(direct_port)

@@ -30,8 +30,9 @@ class Robot(gym.Env[Any, Any]):
         self._steps = 0
         return np.zeros(1), {}
 
-    def step(self, _action: int) -> Any:
+    def step(self, action: int) -> Any:
         """Takes its time."""
+        del action
         time.sleep(self._seconds)
         self._steps += 1
         return np.array([float(self._steps)]), 0.0, False, False, {}

@@ -7,6 +7,7 @@ import os
 import random
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import envwire.envs as gym
 from envwire.client import InvalidRequestError, RemoteEnv, SessionLostError, aio
 from envwire.server import Server
 from envwire.testing.comparing import identical
+from tests.commands import envwire
 from tests.direct.detour import through
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.relay import Cut, How, Relay
@@ -281,3 +283,14 @@ def test_in_an_event_loop_no_step_is_lost_or_taken_twice(direct: Server) -> None
     actions = [int(result[1]) % 10 for result in got]
     assert identical(got, expected(actions))
     assert relay.taken > 5
+
+
+def test_a_recording_of_the_server_has_the_steps_that_were_taken(tmp_path: Path) -> None:
+    with Server(["CartPole-v1"], record=str(tmp_path)) as server:
+        with RemoteEnv(server.target, "CartPole-v1", transport="direct-tcp") as env:
+            env.reset(seed=1)
+            taken = len(list(env.step_ahead([1] * 30)))
+            env.reset(seed=1)
+        (file,) = tmp_path.iterdir()
+    done = envwire("replay", file)
+    assert f"{taken + 3} requests of CartPole-v1: all answers are the same" in done.stdout
