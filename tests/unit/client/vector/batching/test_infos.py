@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import gymnasium
+import numpy as np
 import pytest
 
 from envwire.client._vector.batching.infos import join_infos
@@ -52,3 +53,24 @@ def test_a_key_that_holds_a_dict_in_some_environments(sizes: tuple[int, ...]) ->
         infos: list[dict[str, Any]] = [{"key": value} for value in values]
         expected, found = result(local, infos), result(remote, infos, sizes)
         assert identical(found, expected), values
+
+
+def test_native_infos_without_masks_get_none() -> None:
+    """ALE's vector environment has none (`lives`); a session whose members differ sends one (`bonus`)."""
+    first: dict[str, Any] = {
+        "lives": np.array([5, 4]),
+        "bonus": np.array([1.0, 0.0]),
+        "deep": {"frame": np.array([1, 2])},
+    }
+    second = {"lives": np.array([3]), "bonus": np.array([2.0]), "deep": {"frame": np.array([3])}}
+    first["_bonus"] = np.array([True, False])
+    joined = join_infos((2, 1), [first, second])
+    assert identical(joined.pop("_bonus"), np.array([True, False, True]))
+    assert identical(
+        joined,
+        {
+            "lives": np.array([5, 4, 3]),
+            "bonus": np.array([1.0, 0.0, 2.0]),
+            "deep": {"frame": np.array([1, 2, 3])},
+        },
+    )

@@ -32,7 +32,17 @@ def join_infos(sizes: Sequence[int], infos: Sequence[Infos]) -> Infos:
     for stop, size, own in zip(stops, sizes, infos, strict=True):
         if own:
             _take(merged, own, stop - size, size, stops[-1])
+    _leave_out_masks(merged, infos)
     return merged
+
+
+def _leave_out_masks(merged: Infos, infos: Sequence[Infos]) -> None:
+    """Removes the masks that no session sent: native vector environments, such as ALE's, have none."""
+    for key, column in infos[0].items():
+        if all(key in own and f"_{key}" not in own for own in infos):
+            merged.pop(f"_{key}", None)
+        if is_dict(column) and all(is_dict(own.get(key)) for own in infos):
+            _leave_out_masks(merged[key], [own[key] for own in infos])
 
 
 def _is_raw(column: Any) -> bool:
