@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from envwire.client._errors.connections import broken
-from envwire.client._session.states import ProtocolError
 from envwire.client._transports.direct.async_frames import AsyncFrames
 from envwire.client._transports.direct.direct import DirectTransport
+from envwire.client._transports.one_at_a_time import OneAtATime
 from envwire.client._transports.transport import Probeable, Transport
 from envwire.wire.envelope import STEP_REQUEST
 from envwire.wire.frames import Reply
@@ -52,20 +52,6 @@ class AsyncTransport(Protocol):
 
     def close(self) -> None:
         """Releases the transport's resources without waiting. Closing twice is harmless."""
-
-
-class OneAtATime:
-    """The methods of `AsyncTransport` of a transport that carries one request at a time."""
-
-    pipelines = False
-
-    def send_ahead(self, _request: bytes, _timeout: float) -> None:
-        """Never happens."""
-        raise ProtocolError("this transport carries one request at a time")
-
-    def receive_ahead(self, _timeout: float) -> Awaitable[Reply]:
-        """Never happens."""
-        raise ProtocolError("this transport carries one request at a time")
 
 
 class SerialThreads:
