@@ -26,7 +26,8 @@ bool Unpack(const v1::ErrorStatus& status, const std::string& name, Message* mes
 }  // namespace
 
 const Reason* FindReason(const std::string& name) {
-  const auto* row = std::find_if(kReasons.begin(), kReasons.end(), [&](const Reason& each) { return each.name == name; });
+  const auto* row =
+      std::find_if(kReasons.begin(), kReasons.end(), [&](const Reason& each) { return each.name == name; });
   return row == kReasons.end() ? nullptr : row;
 }
 

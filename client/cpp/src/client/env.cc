@@ -66,8 +66,8 @@ Connection& RemoteBase::connection() const {
 }
 
 void RemoteBase::FollowSpaces(v1::ResetResponse* reset) {
-  observation_space_ = reset->has_observation_space() ? internal::Decode(reset->mutable_observation_space())
-                                                      : made_observation_space_;
+  observation_space_ =
+      reset->has_observation_space() ? internal::Decode(reset->mutable_observation_space()) : made_observation_space_;
   action_space_ = reset->has_action_space() ? internal::Decode(reset->mutable_action_space()) : made_action_space_;
 }
 
