@@ -25,9 +25,20 @@ _OFFERS: Final[dict[str, Callable[[Any], Any]]] = {
     "__float__": float,
 }
 _ARRAYS: Final = ("__array__", "__dlpack__")
+
+
+def _readable(tensor: Any) -> Any:
+    """Returns a tensor of torch on the host; a number without its gradient, of which reading would warn."""
+    if getattr(tensor, "is_cuda", False):
+        tensor = tensor.cpu()
+    return (
+        tensor.detach() if getattr(tensor, "requires_grad", False) and not tensor.ndim else tensor
+    )
+
+
 #: How arrays come out of a GPU's memory, by the module of their library. Those of JAX offer `__array__` there too.
 _TO_HOST: Final[dict[str, Callable[[Any], Any]]] = {
-    "torch": lambda tensor: tensor.cpu() if getattr(tensor, "is_cuda", False) else tensor,
+    "torch": _readable,
     "cupy": lambda array: array.get(),
 }
 #: Classes with a wire form. Those that extend them have one as well.
