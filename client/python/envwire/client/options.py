@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,11 @@ class ConnectionOptions:
     copy: bool = True
     liveness: float | None = None
 
+    @classmethod
+    def among(cls, arguments: Mapping[str, Any]) -> ConnectionOptions:
+        """Returns the options among the arguments of a proxy's constructor, which have their names."""
+        return cls(**{each.name: arguments[each.name] for each in fields(cls)})
+
     def __post_init__(self) -> None:
         """Checks the options that a wrong type would break later."""
         if not isinstance(self.credentials, Credentials | None):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -76,7 +82,6 @@ class ConnectionOptions:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, Real) and float(value) >= least):
                 raise ValueError(f"{name}={value!r} is not a number of seconds, {least} or more")
-
         if self.arrays is not None and self.arrays not in LIBRARIES:
             raise ValueError(
                 f"unknown arrays={self.arrays!r}; choose one of {', '.join(LIBRARIES)}"

@@ -39,22 +39,29 @@ class Usage(NamedTuple):
     memory: int
 
 
+def _stat(pid: int) -> list[str]:
+    """Returns the fields behind the name in /proc/PID/stat."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def _cpu(fields: list[str]) -> float:
+    return sum(map(int, fields[_TIMES])) / _TICKS
+
+
 def usage_of(pid: int) -> Usage | None:
     """Returns what a process takes, which costs about 15 us; None if it is gone."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = _stat(pid)
     except OSError:
         return None
-    return Usage(sum(map(int, fields[_TIMES])) / _TICKS, int(fields[_RESIDENT]) * _PAGE)
+    return Usage(_cpu(fields), int(fields[_RESIDENT]) * _PAGE)
 
 
 def resources_of(pid: int) -> Resources | None:
     """Returns what a process has taken so far; None if it is gone."""
-    process = Path(f"/proc/{pid}")
     try:
-        times = (process / "stat").read_text().rpartition(")")[2].split()[_TIMES]
-        status = (process / "status").read_text()
+        fields, status = _stat(pid), Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return None
     peak = status.partition(_PEAK)[2].split()[:1]  # a process that has ended has no line
-    return Resources(sum(map(int, times)) / _TICKS, int(peak[0]) * 1024 if peak else 0)
+    return Resources(_cpu(fields), int(peak[0]) * 1024 if peak else 0)

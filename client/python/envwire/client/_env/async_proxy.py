@@ -95,19 +95,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        options = ConnectionOptions(
-            transport,
-            timeout,
-            connect_timeout,
-            credentials,
-            lease,
-            on_lost,
-            replay_limit,
-            device,
-            arrays,
-            copy,
-            liveness,
-        )
+        options = ConnectionOptions.among(locals())
         wrappers, every = listed(wrappers), merged(env_kwargs, kwargs)
         request = make_request(env_id, render_mode, wrappers, library, self._family, lease, every)
         maker = SessionMaker(Servers(target, options), request, self._family, watch=False)

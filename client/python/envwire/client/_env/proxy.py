@@ -99,19 +99,7 @@ class RemoteProxy(RemoteAttributes):
     ) -> None:
         wrappers = listed(wrappers)
         kwargs = merged(env_kwargs, kwargs)
-        options = ConnectionOptions(
-            transport,
-            timeout,
-            connect_timeout,
-            credentials,
-            lease,
-            on_lost,
-            replay_limit,
-            device,
-            arrays,
-            copy,
-            liveness,
-        )
+        options = ConnectionOptions.among(locals())
         self._random = MirroredRandom(self._family)
         self._viewer: Viewer | None = None
         self._arguments = ProxyArguments(

@@ -118,19 +118,7 @@ class VectorProxy(Members, metaclass=_NamesVecEnv):
     ) -> None:
         self._pool = ShardPool(f"{type(self).__name__}({env_id}, num_envs={num_envs})")
         self.num_envs = num_envs
-        options = ConnectionOptions(
-            transport,
-            timeout,
-            connect_timeout,
-            credentials,
-            lease,
-            on_lost,
-            replay_limit,
-            device,
-            arrays,
-            copy,
-            liveness,
-        )
+        options = ConnectionOptions.among(locals())
         wrappers, kwargs = listed(wrappers), merged(env_kwargs, kwargs)
         request = make_request(env_id, render_mode, wrappers, library, self._family, lease, kwargs)
         set_vector(request, vectorization_mode, autoreset_mode, self._family)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-
 from envwire.codec import Reason
 from envwire.farm.v1 import farm_pb2
 from envwire.server._front.sessions.table import Sessions
@@ -16,9 +14,7 @@ _MOST = 2**63
 
 def totals_of(sessions: Sessions) -> farm_pb2.ServerTotals:
     """Returns the totals of all sessions, ended ones included."""
-    totals = deepcopy(sessions.totals)
-    for session in sessions:
-        totals.add(session)
+    totals = sessions.totals.with_open(sessions)
     taken = [usage_of(pid) for pid in {session.process.pid for session in sessions}]
     cpu = totals.cpu + sum(each.cpu for each in taken if each)
     return farm_pb2.ServerTotals(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from copy import deepcopy
 from dataclasses import asdict, dataclass
 
 from prometheus_client.core import Metric
@@ -65,9 +64,7 @@ class ServerMetrics(Collector):
 
     def _session_totals(self) -> Iterator[Metric]:
         """Yields totals over all sessions: ended ones as counted at their end, open ones by their scoreboards."""
-        totals = deepcopy(self._sessions.totals)
-        for session in self._sessions:
-            totals.add(session)
+        totals = self._sessions.totals.with_open(self._sessions)
         yield from _unlabelled(totals)
         both = {"received": totals.received, "sent": totals.sent}
         yield counters("direct_bytes", "Bytes of messages on direct channels.", "direction", both)

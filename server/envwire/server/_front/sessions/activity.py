@@ -214,9 +214,8 @@ class Activity:
         if not self.max_idle:
             return math.inf
         used = self._process.scoreboard.served(self._link.slot) - self._probes
-        if used > self._used or (
-            self.busy and used == self._used
-        ):  # fewer while a probe is not answered
+        # While a probe is not answered, it is fewer than before.
+        if used > self._used or (self.busy and used == self._used):
             self._used, self._used_at = used, now
         return self._used_at + self.max_idle - now
 

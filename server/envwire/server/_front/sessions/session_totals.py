@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 from envwire.server._front.sessions.record import SessionRecord
@@ -52,6 +54,13 @@ class SessionTotals:
     replayed: int = 0
     recoveries: Counter[str] = field(default_factory=Counter[str])
     episodes: dict[str, EpisodeTotals] = field(default_factory=dict[str, EpisodeTotals])
+
+    def with_open(self, sessions: Iterable[SessionRecord]) -> SessionTotals:
+        """Returns these totals with those of open sessions, as their scoreboards have them."""
+        totals = deepcopy(self)
+        for session in sessions:
+            totals.add(session)
+        return totals
 
     def add(self, session: SessionRecord) -> None:
         """Adds a session's counters, which are not trusted: its process may have written anything."""

@@ -107,19 +107,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        options = ConnectionOptions(
-            transport,
-            timeout,
-            connect_timeout,
-            credentials,
-            lease,
-            on_lost,
-            replay_limit,
-            device,
-            arrays,
-            copy,
-            liveness,
-        )
+        options = ConnectionOptions.among(locals())
         every = merged(env_kwargs, kwargs)
         request = make_request(env_id, render_mode, wrappers, library, self._family, lease, every)
         set_vector(request, vectorization_mode, autoreset_mode, self._family)
