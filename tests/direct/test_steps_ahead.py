@@ -136,6 +136,18 @@ def test_an_action_that_cannot_be_sent_fails_in_its_turn(relayed: Any) -> None:
     assert list(results) == []
 
 
+def test_a_copy_takes_steps_of_its_own(direct: Server) -> None:
+    with RemoteEnv(direct.target, FRAMES) as env:
+        env.reset(seed=5)
+        assert identical(
+            [copied(one) for one in env.step_ahead(ACTIONS[:3])], expected(ACTIONS[:3])
+        )
+        with env.fork() as copy:
+            taken = [copied(one) for one in copy.step_ahead(ACTIONS[3:6])]
+            assert identical(taken, expected(ACTIONS[:6])[3:])
+        assert identical(copied(env.step(ACTIONS[3])), expected(ACTIONS[:4])[3])
+
+
 def test_other_calls_wait_for_the_steps_that_were_sent(relayed: Any) -> None:
     env, _ = relayed()
     env.reset(seed=5)

@@ -15,7 +15,6 @@ from envwire.client._env.episodes import call, generator, mirrored_step, reset, 
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
-from envwire.client._env.step_line import StepLine
 from envwire.client._recovery.async_handle import AsyncSessionHandle
 from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.strategies import STRATEGIES
@@ -69,8 +68,6 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
     """
 
     _family = envwire_family()
-    #: The steps of `step_ahead` that are not over.
-    _line: StepLine | None = None
 
     def __init__(
         self,
@@ -166,24 +163,14 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
     async def step_many(self, actions: Iterable[Any]) -> list[StepResult]:
         """Takes one step per action until the episode ends (see `envwire.client.RemoteEnv.step_many`)."""
         with self._guard:
-            apart = self._random.active or self._arguments.options.device is not None
-            return await step_many(self._handle, list(actions), self._step, apart)
+            return await step_many(self._handle, list(actions), self._step, self._steps_apart)
 
     def step_ahead(self, actions: Iterable[Any]) -> AsyncSteps:
         """Sends one step per action, and returns an asynchronous iterator over the results.
 
         See `envwire.client.RemoteEnv.step_ahead`. It can be called while another task waits for a result.
         """
-        if self._line is None or self._line.done:
-            apart = self._random.active or self._arguments.options.device is not None
-            self._line = StepLine(self._handle, self._step, apart=apart)
-        return AsyncSteps(self._line.add(actions), self._guard)
-
-    def _drop_steps(self) -> None:
-        """Drops the steps of `step_ahead` that were not sent yet."""
-        line, self._line = self._line, None
-        if line is not None:
-            line.stop()
+        return AsyncSteps(self._line_up(actions, self._step), self._guard)
 
     async def render(self) -> Any:
         """Returns a frame of the current state (see `Env.render`)."""

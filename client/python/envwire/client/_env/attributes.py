@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -15,6 +15,7 @@ from envwire.client._drivers.coroutines import run
 from envwire.client._env.episodes import call, generator
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.proxy_arguments import ProxyArguments
+from envwire.client._env.step_line import Call, StepLine
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._session.attributes import (
@@ -36,6 +37,7 @@ from envwire.codec import (
     decode_space,
     decode_value,
 )
+from envwire.codec.steps import StepResult
 from envwire.codec.values.tensors import FillAllowance
 from envwire.envs.type_guards import is_array
 from envwire.v1 import environment_pb2
@@ -101,6 +103,8 @@ class EnvAttributes(Generic[H]):
 
     _made_spaces: Sequence[Any]
     _new_spaces: NewSpaces
+    #: The steps of `step_ahead` that are not over.
+    _line: StepLine | None = None
 
     def _describe(self, made: environment_pb2.MakeResponse) -> None:
         """Sets the attributes from the answer to a Make."""
@@ -154,8 +158,32 @@ class EnvAttributes(Generic[H]):
         memo: dict[int, Any] = {}
         for name in (*_SPACES, "_made_spaces", "metadata"):
             setattr(clone, name, copy.deepcopy(getattr(self, name), memo))
-        clone._handle, clone._random = handle, self._random.copy()
+        clone._handle, clone._random, clone._line = handle, self._random.copy(), None
         return clone
+
+    @property
+    def _steps_apart(self) -> bool:
+        """Whether each step needs its own request and answer."""
+        return self._random.active or self._arguments.options.device is not None
+
+    def _line_up(
+        self, actions: Iterable[Any], step: Callable[[Any], Awaitable[StepResult]]
+    ) -> Call:
+        """Lines up the steps of a call of `step_ahead`.
+
+        Args:
+            actions: The actions.
+            step: Takes a single step, for actions that cannot be sent ahead.
+        """
+        if self._line is None or self._line.done:
+            self._line = StepLine(self._handle, step, apart=self._steps_apart)
+        return self._line.add(actions)
+
+    def _drop_steps(self) -> None:
+        """Drops the steps of `step_ahead` that were not sent yet."""
+        line, self._line = self._line, None
+        if line is not None:
+            line.stop()
 
 
 class RemoteAttributes(EnvAttributes[SessionHandle]):

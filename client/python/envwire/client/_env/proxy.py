@@ -11,7 +11,6 @@ from envwire.client._env.episodes import call, mirrored_step, reset, step_many
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
-from envwire.client._env.step_line import StepLine
 from envwire.client._env.steps import Steps
 from envwire.client._env.viewer import HUMAN, RENDERED, Viewer
 from envwire.client._recovery.making import SessionMaker
@@ -70,9 +69,6 @@ class RemoteProxy(RemoteAttributes):
         CapacityError: All sessions of the server are taken.
         Exception: Any exception of the environment while it is made, and the error for an id that is not served.
     """
-
-    #: The steps of `step_ahead` that are not over.
-    _line: StepLine | None = None
 
     def __init__(
         self,
@@ -165,12 +161,6 @@ class RemoteProxy(RemoteAttributes):
             self._viewer.show(self._frame())
         return result
 
-    def _drop_steps(self) -> None:
-        """Drops the steps of `step_ahead` that were not sent yet."""
-        line, self._line = self._line, None
-        if line is not None:
-            line.stop()
-
     def step_many(
         self, actions: Iterable[Any]
     ) -> list[tuple[Any, Any, bool, bool, dict[str, Any]]]:
@@ -201,15 +191,12 @@ class RemoteProxy(RemoteAttributes):
         Returns:
             An iterator over the results, fewer than actions if the episode ended. It raises as `step` does.
         """
-        if self._line is None or self._line.done:
-            self._line = StepLine(self._handle, self._step_alone, apart=self._steps_apart)
-        return Steps(self._line.add(actions))
+        return Steps(self._line_up(actions, self._step_alone))
 
     @property
     def _steps_apart(self) -> bool:
         """Whether each step needs its own request and answer."""
-        on_device = self._arguments.options.device is not None
-        return on_device or self._viewer is not None or self._random.active
+        return self._viewer is not None or super()._steps_apart
 
     async def _step_alone(self, action: Any) -> Any:
         return self.step(action)
