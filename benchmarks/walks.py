@@ -4,7 +4,7 @@
     python -m benchmarks.walks --list     # with every function, in the order of its first call
 
 The numbers measure how much code a reader has to follow for one step; they say nothing about speed. Only functions
-of `envwire` count, each once.
+of `envwire` count, each once. The same traces, and those of a Make and of a loss, check `docs/architecture.md`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
@@ -48,11 +48,7 @@ class Tracer:
     def stop(self) -> Walk:
         """Stops, and returns "FILE:FUNCTION" for each function."""
         sys.setprofile(None)
-        return [
-            f"{_module(code)}:{code.co_qualname if hasattr(code, 'co_qualname') else code.co_name}"
-            for code in self._seen
-            if "/envwire/" in code.co_filename
-        ]
+        return _names(self._seen)
 
     def _note(self, frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and not _is_upkeep(frame):
@@ -68,6 +64,23 @@ def _is_upkeep(frame: FrameType | None) -> bool:
     return False
 
 
+def _callers(frame: FrameType | None) -> Walk:
+    """Returns the functions of envwire that a frame is called from, the outermost first."""
+    found: dict[CodeType, None] = {}
+    while frame is not None:
+        found[frame.f_code] = None
+        frame = frame.f_back
+    return _names(reversed(found))
+
+
+def _names(codes: Iterable[CodeType]) -> Walk:
+    return [
+        f"{_module(code)}:{code.co_qualname if hasattr(code, 'co_qualname') else code.co_name}"
+        for code in codes
+        if "/envwire/" in code.co_filename
+    ]
+
+
 def _module(code: CodeType) -> str:
     return code.co_filename.rpartition("/envwire/")[2]
 
@@ -80,6 +93,8 @@ class Traced(gym.Env[np.ndarray, int]):
 
     def __init__(self) -> None:
         self._tracer = Tracer()
+        self.pid = os.getpid()
+        self.makers = _callers(sys._getframe())
 
     def reset(
         self,
@@ -108,13 +123,17 @@ def _serve_traced(path: str) -> None:
 
     tracer = Tracer()
 
-    def end(*_: object) -> None:
+    def write(walk: Walk) -> None:
         scratch = Path(path + ".new")
-        scratch.write_text(json.dumps(tracer.stop()), encoding="utf-8")
+        scratch.write_text(json.dumps(walk), encoding="utf-8")
         scratch.rename(path)
 
-    signal.signal(signal.SIGUSR1, lambda *_: tracer.start())
-    signal.signal(signal.SIGUSR2, end)
+    def begin(*_: object) -> None:
+        write([])
+        tracer.start()
+
+    signal.signal(signal.SIGUSR1, begin)
+    signal.signal(signal.SIGUSR2, lambda *_: write(tracer.stop()))
     sys.argv = ["envwire", "serve", ENV_ID, "--import", "benchmarks.walks", "--port", "0"]
     main()
 
@@ -135,16 +154,19 @@ def _server(path: Path) -> Any:
 
 def _front(pid: int, path: Path, step: Callable[[], object]) -> Walk:
     os.kill(pid, signal.SIGUSR1)
-    time.sleep(
-        0.2
-    )  # the front takes the signal when its loop turns; it cannot be asked whether it did
+    _written(path)
     step()
     os.kill(pid, signal.SIGUSR2)
+    return _written(path)
+
+
+def _written(path: Path) -> Walk:
+    """Waits for the front to write a walk, and takes it."""
     deadline = time.monotonic() + _DEADLINE_SECONDS
     while not path.exists():
         if time.monotonic() > deadline:
             raise TimeoutError("the front wrote no walk")
-        time.sleep(0.05)
+        time.sleep(0.01)
     walk: Walk = json.loads(path.read_text(encoding="utf-8"))
     path.unlink()
     return walk
@@ -188,6 +210,37 @@ def walks(folder: Path) -> dict[str, dict[str, Walk]]:
         found["vector"] = {"client": _client(lambda: envs.step(actions))}
         envs.close()
     return found
+
+
+def lives(folder: Path) -> dict[str, dict[str, Walk]]:
+    """Returns the walks of a Make, and of a step whose session process is killed and which is recovered by a replay."""
+    from envwire.client import RemoteEnv
+
+    path = folder / "front.json"
+    with _server(path) as (target, pid):
+
+        def make() -> RemoteEnv:
+            return RemoteEnv(target, ENV_ID, on_lost="replay")
+
+        made = {"client": _client(lambda: make().close())}
+        env = make()
+        made["front"] = _front(pid, path, lambda: make().close())
+        made["session"] = env.get_wrapper_attr("makers")
+        session: int = env.get_wrapper_attr("pid")
+        env.reset(seed=1)
+
+        def lose() -> None:
+            os.kill(session, signal.SIGKILL)
+            env.step(0)
+
+        lost: dict[str, Walk] = {}
+
+        def lose_traced() -> None:
+            lost["client"] = _client(lose)
+
+        lost["front"] = _front(pid, path, lose_traced)
+        env.close()
+    return {"make": made, "loss": lost}
 
 
 def _print(found: dict[str, dict[str, Walk]], listed: bool) -> None:
