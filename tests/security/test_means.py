@@ -1,4 +1,4 @@
-"""The table of docs/security.md: which protection holds by which means, and on which kernel, tried on this one."""
+"""The table of docs/threats.md: which protection holds by which means, and on which kernel, tried on this one."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ HOLDS: dict[str, Callable[[Around], bool]] = {
 
 def table() -> list[list[str]]:
     """Returns the rows: what an environment cannot do, by what, and a cell for each kernel, newest first."""
-    text = (Path(ROOT) / "docs" / "security.md").read_text("utf-8")
+    text = (Path(ROOT) / "docs" / "threats.md").read_text("utf-8")
     rows = text.partition("| an environment cannot | by |")[2].partition("\n\n")[0]
     return [line.strip("| ").split(" | ") for line in rows.splitlines()[2:]]
 

@@ -1,4 +1,4 @@
-"""docs/security.md promises nothing without a test: each name in it is a test that there is."""
+"""docs/threats.md promises nothing without a test: each name in it is a test that there is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.each import each
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "threats.md").read_text(encoding="utf-8")
 NAMED = re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", PAGE)
 #: Rows of the threat model: what somebody cannot do.
 ROWS = [line for line in PAGE.splitlines() if line.startswith("| cannot ")]
