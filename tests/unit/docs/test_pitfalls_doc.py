@@ -1,12 +1,12 @@
-"""docs/gymnasium.md: the tests that it names exist."""
+"""docs/promises.md: the tests that it names for the pitfalls of remote environments exist."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "gymnasium.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8")
 
 
 def test_the_table_of_pitfalls_names_tests_that_exist() -> None:
