@@ -110,8 +110,8 @@ $(PACKAGE)/.ready:
 test-package: $(PACKAGE)/.ready ## Build the sdists and the wheels, and test them outside the checkout: client only, server, farm.
 	$(PACKAGE)/bin/python -m pytest --confcutdir=tests/package tests/package
 
-test-newcomer: ## Run the README's commands in a fresh copy: train an agent, record a dataset, film it (installs torch).
-	$(PYTHON) tests/newcomer/run.py
+test-newcomer: ## Walk the paths of newcomers in a fresh copy, by the commands of the pages: student (installs torch), operator, author (ARGS=operator).
+	$(PYTHON) -m tests.newcomer.run $(ARGS)
 
 $(OPENENV)/.ready: pyproject.toml integrations/openenv/pyproject.toml
 	$(PYTHON) -m venv $(OPENENV)
