@@ -87,17 +87,17 @@ def test_an_episode_is_the_same_bit_for_bit(direct: Server, kwargs: dict[str, An
 
 
 def test_kept_arrays_are_never_overwritten(env: Any) -> None:
-    """More are kept than there are slots: the rest comes on the socket."""
+    """More are kept than there are slots: the rest is copied out of the last one."""
     kept = [env.reset(seed=5)[0]] + [env.step(step % 4)[0] for step in range(3 * SLOTS)]
     frames = [
         seen[0] if number else seen for number, seen in enumerate(expected(3 * SLOTS, shape=SHAPE))
     ]
     assert identical(kept, frames)
-    assert [is_shared(array) for array in kept] == [number < SLOTS for number in range(len(kept))]
+    assert [is_shared(each) for each in kept] == [number < SLOTS - 1 for number in range(len(kept))]
 
 
 def test_slots_are_given_back_when_their_arrays_are_gone(env: Any) -> None:
-    kept = [env.reset()[0]] + [env.step(0)[0] for _ in range(SLOTS)]
+    kept = [env.reset()[0]] + [env.step(0)[0] for _ in range(SLOTS - 1)]
     assert not is_shared(kept[-1])
     rows = [array[7] for array in kept[:3]]
     del kept[:3], kept[-1]
@@ -149,16 +149,65 @@ def test_the_budget_of_a_session_is_kept(direct: Server) -> None:
         env.close()
 
 
-def test_nothing_is_shared_by_default() -> None:
-    assert ServerConfig(("x",)).shared_memory == 0
+def test_nothing_is_shared_if_the_operator_says_so() -> None:
+    assert ServerConfig(("x",)).shared_memory == 2**28
     assert share(0, gym.spaces.Box(0, 255, SHAPE, np.uint8)) is None
+
+
+def resident(pid: int) -> int:
+    """Returns how many bytes of shared frames a process has touched."""
+    lines = iter(Path(f"/proc/{pid}/smaps").read_text().splitlines())
+    return sum(
+        int(next(line for line in lines if line.startswith("Rss:")).split()[1]) * 1024
+        for line in lines
+        if NAME in line
+    )
+
+
+def test_slots_that_no_array_needed_take_no_memory(env: Any) -> None:
+    observation, info = env.reset(seed=5)
+    for _ in range(20):
+        observation = env.step(0)[0]
+    assert is_shared(observation)
+    assert resident(info["pid"]) < 3 * 131_072
+
+
+def test_a_forked_child_has_arrays_of_its_own(env: Any) -> None:
+    """As other memory: neither sees what the other writes, and the session writes over neither."""
+    kept = [env.reset(seed=5)[0], env.step(0)[0]]
+    known = [array.copy() for array in kept]
+    to_child, to_parent = os.pipe(), os.pipe()
+    child = os.fork()
+    if not child:
+        kept[0][:] = 7  # the child's own
+        os.read(to_child[0], 1)
+        os.write(to_parent[1], b"+" if identical(kept[1], known[1]) else b"-")
+        os._exit(0)
+    kept[1][:] = 9
+    assert identical(kept[0], known[0])
+    rest = kept.pop(0)
+    kept.clear()
+    later = [env.step(step % 4)[0] for step in range(1, 2 * SLOTS)]
+    assert identical(rest, known[0])
+    os.write(to_child[1], b"+")
+    assert os.read(to_parent[0], 1) == b"+"
+    os.waitpid(child, 0)
+    del rest
+    frames = [seen[0] for seen in expected(2 * SLOTS, shape=SHAPE)[2:]]
+    assert identical(later, frames)
+    later.clear()
+    gc.collect()
+    again = [env.step(0)[0] for _ in range(SLOTS)]
+    assert [is_shared(each) for each in again].count(True) == SLOTS - 1
+    for pipe in (*to_child, *to_parent):
+        os.close(pipe)
 
 
 def test_no_process_but_the_two_has_it_and_it_has_no_name(direct: Server, env: Any) -> None:
     pid = env.reset()[1]["pid"]
     assert opened(direct.pid) == 0
     assert mapped(direct.pid) == 0
-    assert opened(os.getpid()) == opened(pid) - 1 == 1, "Python's own, of the mapping"
+    assert opened(os.getpid()) == opened(pid) == 2, "one of them Python's own, of the mapping"
     assert mapped(pid) == mapped() > 0
     assert not any("envwire" in name for name in os.listdir("/dev/shm"))
 

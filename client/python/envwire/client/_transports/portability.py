@@ -84,6 +84,12 @@ class _SelectPoll:
 new_poll: Callable[[], Poll] = getattr(select, "poll", _SelectPoll)
 
 
+def before_fork(function: Callable[[], object]) -> None:
+    """Calls a function before each fork, on systems that fork."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=function)
+
+
 def after_fork_in_child(function: Callable[[], object]) -> None:
     """Calls a function in each forked child, on systems that fork."""
     if hasattr(os, "register_at_fork"):

@@ -54,9 +54,9 @@ class HostingSettings:
         checks.POSITIVE,
     )
     shared_memory: int = _inherited(
-        0,
+        1 << 28,
         "Bytes of memory that an environment may share with a client on this machine, for large messages; 0 for "
-        "none.",
+        "none. As much as the client's arrays need is allocated.",
         checks.NOT_NEGATIVE,
     )
     device_memory: int = _inherited(

@@ -24,20 +24,30 @@ _MAX_SLOTS = 8
 _FEWEST_SLOTS = 2
 
 
-def _sealed_memory(name: str, size: int) -> tuple[int, mmap.mmap]:
-    """Allocates memory that can be shared, and returns its descriptor and the memory.
+def _allocate(descriptor: int, start: int, length: int) -> None:
+    """Allocates pages of memory: writing to one when no memory is left would kill the process.
+
+    Raises:
+        OSError: There is not enough memory.
+    """
+    os.posix_fallocate(descriptor, start, length)
+
+
+def _sealed_memory(name: str, size: int, allocated: int | None = None) -> tuple[int, mmap.mmap]:
+    """Returns the descriptor of memory that can be shared, and the memory.
 
     Args:
         name: Its name in listings of a process's memory.
         size: Bytes.
+        allocated: How many bytes to allocate now; by default all.
 
     Raises:
         OSError: There is not enough memory.
     """
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
-        # Allocates the pages now: writing to a page when no memory is left would kill the process.
-        os.posix_fallocate(descriptor, 0, size)
+        os.ftruncate(descriptor, size)
+        _allocate(descriptor, 0, size if allocated is None else allocated)
         # Sealed, so that a client cannot shrink it.
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
         return descriptor, mmap.mmap(descriptor, size)
@@ -47,7 +57,7 @@ def _sealed_memory(name: str, size: int) -> tuple[int, mmap.mmap]:
 
 
 class SharedSlots:
-    """Slots of equal size in one memory file.
+    """Slots of equal size in one memory file. A slot is allocated when it is needed first.
 
     Args:
         slots: Number of slots.
@@ -60,8 +70,11 @@ class SharedSlots:
     def __init__(self, slots: int, slot_bytes: int) -> None:
         page = mmap.PAGESIZE
         self.layout = direct_pb2.SharedMemory(slots=slots, slot_bytes=slot_bytes, first_slot=page)
-        self.descriptor, self._memory = _sealed_memory("envwire-frames", page + slots * slot_bytes)
+        size = page + slots * slot_bytes
+        self.descriptor, self._memory = _sealed_memory("envwire-frames", size, page)
         self._view = memoryview(self._memory)
+        #: How many slots are allocated; the first that is free is always taken.
+        self._allocated = 0
 
     def put(self, attachments: Attachments) -> int:
         """Writes a frame's attachments into a free slot and returns its number, from 1; 0 if none is free."""
@@ -72,11 +85,24 @@ class SharedSlots:
         if slot < 0:
             return 0
         start = layout.first_slot + slot * layout.slot_bytes
+        if slot >= self._allocated and not self._allocate_to(slot):
+            return 0
         for buffer in attachments.buffers:
             self._view[start : start + len(buffer)] = buffer
             start += len(buffer)
         self._view[slot] = 1
         return slot + 1
+
+    def _allocate_to(self, slot: int) -> bool:
+        """Allocates all slots up to one; returns whether there was enough memory."""
+        layout, done = self.layout, self._allocated
+        start = layout.first_slot + done * layout.slot_bytes
+        try:
+            _allocate(self.descriptor, start, (slot + 1 - done) * layout.slot_bytes)
+        except OSError:
+            return False
+        self._allocated = slot + 1
+        return True
 
     def close(self) -> None:
         """Unmaps the memory in this process."""

@@ -50,16 +50,33 @@ def test_a_frame_is_read_where_it_was_written(pair: Pair) -> None:
 
 def test_kept_arrays_are_never_overwritten_and_given_back_when_the_last_is_gone(pair: Pair) -> None:
     slots, frames = pair
-    kept = [frames.area(slots.put(attachments(value)), SIZE) for value in range(SLOTS)]
+    kept = [frames.area(slots.put(attachments(value)), SIZE) for value in range(SLOTS + 1)]
+    assert slots.put(attachments(99)) == SLOTS, "what came in the last slot was copied out of it"
     assert slots.put(attachments(99)) == 0, "all are taken"
-    assert [set(area[::999].tolist()) for area in kept] == [{0}, {1}, {2}]
+    assert [set(area[::999].tolist()) for area in kept] == [{0}, {1}, {2}, {3}]
     part: Any = kept.pop(1)[5:6]
     gc.collect()
     assert slots.put(attachments(99)) == 0, "a part keeps the whole"
     assert part.tolist() == [1]
     del part
     assert slots.put(attachments(99)) == 2
-    assert [set(area[::999].tolist()) for area in kept] == [{0}, {2}]
+    assert [set(area[::999].tolist()) for area in kept] == [{0}, {2}, {3}]
+
+
+def test_no_memory_for_another_slot_is_no_error(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: int) -> None:
+        raise OSError(28, "no space left")
+
+    slots, frames = pair
+    first = frames.area(slots.put(attachments(1)), SIZE)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "posix_fallocate", refuse)
+        assert slots.put(attachments(2)) == 0
+        del first
+        assert slots.put(attachments(3)) == 1, "the first has memory"
+    assert slots.put(attachments(4)) == 2
 
 
 @pytest.mark.parametrize("size", [SHARED_FROM - 1, SIZE + 1])

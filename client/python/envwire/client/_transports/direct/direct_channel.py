@@ -21,6 +21,7 @@ from google.protobuf.message import DecodeError
 
 from envwire.client._transports.direct.shared_memory import SharedFrames, map_mailbox
 from envwire.client._transports.portability import POLLIN, after_fork_in_child, new_poll
+from envwire.client._transports.recycled import Recycled
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Area, Reply
 from envwire.wire.local_channel import DEVICE_MOMENT, MOMENT, WAKE, AdaptiveSpin, Mailbox
@@ -62,6 +63,7 @@ class Channel:
         sock.setblocking(True)
         self.connection = sock
         self.buffer: Area | None = None
+        self._recycled = Recycled()
         self._limit = LEAST_LIMIT
         self._shared: SharedFrames | None = None
         self._mailbox: Mailbox | None = None
@@ -324,7 +326,7 @@ class Channel:
         buffer = self.buffer
         if buffer is not None and len(buffer) == length:
             return buffer
-        return np.empty(length, np.uint8)
+        return self._recycled.new(length)
 
     def _in_memory(self, slot: int, length: int) -> Area:
         """Returns the attachments in a slot of the shared memory."""

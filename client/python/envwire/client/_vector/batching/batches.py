@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from envwire.client._transports.recycled import Recycled
 from envwire.codec import Family
 from envwire.envs.type_guards import is_array, is_tuple_or_list
 from envwire.wire.frames import Area
@@ -33,10 +34,13 @@ class BatchBuffer:
     Args:
         space: The space of one environment's observations, of a fixed shape.
         sizes: Number of environments of each session.
+        recycled: Has the memory.
     """
 
-    def __init__(self, space: Any, sizes: Sequence[int]) -> None:
-        self._whole: npt.NDArray[Any] = np.empty((sum(sizes), *space.shape), space.dtype)
+    def __init__(self, space: Any, sizes: Sequence[int], recycled: Recycled) -> None:
+        shape = sum(sizes), *space.shape
+        memory = recycled.new(math.prod(shape) * space.dtype.itemsize)
+        self._whole: npt.NDArray[Any] = np.ndarray(shape, space.dtype, memory)
         stops = list(accumulate(sizes))
         self._parts = [
             self._whole[stop - size : stop] for size, stop in zip(sizes, stops, strict=True)
@@ -48,12 +52,18 @@ class BatchBuffer:
         return [np.ndarray(part.nbytes, np.uint8, part.data) for part in self._parts]
 
     def merged(self, batches: Sequence[Any]) -> npt.NDArray[Any]:
-        """Returns the whole batch; copies the parts if any was received elsewhere."""
+        """Returns the whole batch; copies the parts into it if any was received elsewhere."""
         in_place = all(
             batch.__array_interface__ == part.__array_interface__
             for batch, part in zip(batches, self._parts, strict=True)
         )
-        return self._whole if in_place else np.concatenate(batches)
+        if in_place:
+            return self._whole
+        fits = all(
+            (batch.dtype, batch.shape) == (part.dtype, part.shape)
+            for batch, part in zip(batches, self._parts, strict=True)
+        )
+        return np.concatenate(batches, out=self._whole if fits else None)
 
 
 def row_bytes(space: Any, family: Family) -> int:

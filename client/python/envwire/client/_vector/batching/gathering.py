@@ -9,6 +9,7 @@ import numpy as np
 
 from envwire.client._drivers.concurrently import at_once
 from envwire.client._transports.portability import POLLIN, new_poll
+from envwire.client._transports.recycled import Recycled
 from envwire.client._vector.batching.batches import BatchBuffer, Merge, merger, row_bytes
 from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.shard_episodes import StepResult
@@ -34,6 +35,7 @@ class Gatherer:
         self._space = space
         self._merge = merger(space, family)
         self._row_bytes = row_bytes(space, family)
+        self._recycled = Recycled()
         self._join_infos = join_infos
 
     def gather(self, shards: Sequence[Shard]) -> StepResult:
@@ -56,7 +58,7 @@ class Gatherer:
         """Returns the function that joins the observations; large batches are received in one buffer."""
         if len(sizes) == 1 or self._row_bytes * min(sizes) < ATTACHED_FROM:
             return self._merge
-        batch = BatchBuffer(self._space, sizes)
+        batch = BatchBuffer(self._space, sizes, self._recycled)
         for shard, buffer in zip(shards, batch.buffers, strict=True):
             shard.offer(buffer)
         return batch.merged
