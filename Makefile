@@ -312,7 +312,7 @@ $(TORCH)/.ready: pyproject.toml examples/install_sb3.sh
 		'ray[rllib]>=2.60' tyro tensorboard
 	@touch $@
 
-example-atari: $(TORCH)/.ready ## PPO of stable-baselines3 on a remote Breakout (this and the next five targets share an environment of 6 GB).
+example-atari: $(TORCH)/.ready ## PPO of stable-baselines3 on a remote Breakout (this and the next six targets share an environment of 6 GB).
 	$(TORCH)/bin/python examples/recipes/atari.py
 
 example-cleanrl: $(TORCH)/.ready ## CleanRL's ppo.py, unchanged: CLEANRL=path/to/cleanrl/ppo.py.
@@ -326,6 +326,9 @@ example-tianshou: $(TORCH)/.ready ## A DQN of Tianshou collects and learns.
 
 example-skrl: $(TORCH)/.ready ## skrl's wrapper around one and around a vector.
 	$(TORCH)/bin/python examples/recipes/skrl_random.py
+
+example-device: $(TORCH)/.ready ## PPO in torch on CartPoles in torch, on a GPU if there is one, and the same without a server: equal weights.
+	$(TORCH)/bin/python -m examples.recipes.device_ppo
 
 example-rllib: $(TORCH)/.ready ## PPO of RLlib with two runners.
 	$(TORCH)/bin/python examples/recipes/rllib_ppo.py

@@ -16,11 +16,10 @@ from typing import Any
 
 import torch
 
-from benchmarks.device_envs import TorchCartPoles
+from benchmarks.device_envs import ID, TorchCartPoles
 from envwire.client.vector import RemoteVectorEnv
 from envwire.server import Server
 
-ID = "bench/TorchCartPole-v0"
 #: Environments, and what each observes.
 VECTORS: dict[str, tuple[int, dict[str, int]]] = {
     "4,096 x 4 float32": (4096, {"width": 4}),

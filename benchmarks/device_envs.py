@@ -12,6 +12,8 @@ from envwire.envs import spaces
 from envwire.envs.vector import AutoresetMode, VectorEnv
 from envwire.envs.vector.utils import batch_space
 
+ID = "bench/TorchCartPole-v0"
+
 
 class TorchCartPoles(VectorEnv[Any, Any, Any]):
     """Many poles. Each step takes the actions 0 and 1, and ends and restarts the episodes of fallen poles.
@@ -80,6 +82,4 @@ class TorchCartPoles(VectorEnv[Any, Any, Any]):
         return self._observation(), reward, fallen, torch.zeros_like(fallen), {}
 
 
-gym.register(
-    id="bench/TorchCartPole-v0", vector_entry_point="benchmarks.device_envs:TorchCartPoles"
-)
+gym.register(id=ID, vector_entry_point="benchmarks.device_envs:TorchCartPoles")
