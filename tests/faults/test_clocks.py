@@ -18,8 +18,8 @@ from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.frames import MemoryUse
 from envwire.server._ipc.scoreboard_row import Counters
+from envwire.server._processes.link import SessionLink
 from envwire.server._processes.process import Process
-from envwire.server._processes.session_link import SessionLink
 
 #: Calls that read the clock on the wall.
 _WALL = {("time", "time"), ("time", "time_ns"), ("datetime", "now"), ("datetime", "utcnow")}

@@ -46,16 +46,21 @@ class Notices:
 
     Args:
         clock: Monotonic time, in seconds.
+
+    Attributes:
+        draining: Whether there are any: the server is about to stop.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._stops_at: float | None = None
+        self.draining = False
 
     def drain(self, seconds: float) -> None:
         """Adds the notice that the server stops in `seconds`. A second call changes nothing."""
         if self._stops_at is None:
             self._stops_at = self._clock() + seconds
+            self.draining = True
 
     def response_suffix(self) -> bytes:
         """Returns the bytes to append to an InteractResponse; empty without a notice."""

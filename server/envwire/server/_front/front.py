@@ -7,9 +7,11 @@ without their header, so that no session process learns a secret.
 from __future__ import annotations
 
 import asyncio
+import hmac
 import logging
 import secrets
 import time
+from collections.abc import Mapping
 
 from google.protobuf.message import DecodeError
 
@@ -33,6 +35,7 @@ from envwire.server._front.malformed import malformed
 from envwire.server._front.observing.service import ObserveService
 from envwire.server._front.reloading import Reloading
 from envwire.server._front.sessions.life import END_REASONS, Event
+from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.stream import Stream
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.allocation import Heap
@@ -41,7 +44,13 @@ from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._processes.groups.groups import Groups
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
-from envwire.wire.envelope import REQUESTS, without_header
+from envwire.wire.envelope import (
+    REQUESTS,
+    STEP_REQUEST,
+    drop_header,
+    locate_header,
+    without_header,
+)
 
 _log = logging.getLogger("envwire.server")
 
@@ -190,7 +199,14 @@ class Front:
     ) -> bytes:
         """Serves one request and returns its reply, which reports all errors."""
         try:
-            reply = await self._exchange(raw, stream, client)
+            known = None
+            if stream is not None and stream.client is client:  # whose scopes were checked
+                known = find_step(raw, stream.used)
+            if known is None:
+                reply = await self._serve(raw, stream, client)
+            else:
+                session, step = known
+                reply = await session.ask(step)
         except FaultError as fault:
             reply = fault_reply(fault).SerializeToString()
         except DecodeError as error:
@@ -203,16 +219,15 @@ class Front:
         self._tally.sent += len(reply)
         return reply
 
-    async def _exchange(self, raw: bytes, stream: Stream | None, client: Client) -> bytes:
-        known = self._sessions.find_by_header(raw)
-        if known is not None and (stream is None or stream.uses(known[0])):
+    async def _serve(self, raw: bytes, stream: Stream | None, client: Client) -> bytes:
+        if stream is None and (known := find_step(raw, self._sessions.live)):
             client.check("step")
             session, step = known
             return await session.ask(step)
         if parts := addressed(raw):
             client.check(named := REQUESTS.kind(raw))
             header = parts.parse_header()
-            return await self._relay(named, header, parts.request, stream)
+            return await self._relay(named, header, parts.request, stream, client)
         check_size(raw, self._max_make_bytes)
         request = pb.InteractRequest.FromString(raw)
         kind = request.WhichOneof("request")
@@ -221,16 +236,21 @@ class Front:
         client.check(kind)
         body = getattr(request, kind)
         if kind in SESSION_REQUESTS:
-            return await self._relay(kind, body.header, without_header(raw), stream)
+            return await self._relay(kind, body.header, without_header(raw), stream, client)
         reply = await self.control_service.handlers[kind](body, client)
         if kind == "make" and stream is not None and reply.HasField("make"):
-            stream.use(self._sessions.find(reply.make.session_id, reply.make.secret))
+            stream.use(self._sessions.find(reply.make.session_id, reply.make.secret), client)
         if kind == "get_session_stats" and stream is not None:
-            stream.use(self._sessions.find(body.header.session_id, body.header.secret))
+            stream.use(self._sessions.find(body.header.session_id, body.header.secret), client)
         return reply.SerializeToString()
 
     async def _relay(
-        self, kind: str, header: pb.SessionHeader, request: bytes, stream: Stream | None
+        self,
+        kind: str,
+        header: pb.SessionHeader,
+        request: bytes,
+        stream: Stream | None,
+        client: Client,
     ) -> bytes:
         """Relays a request of a session, without its header, to the session's process."""
         try:
@@ -241,8 +261,29 @@ class Front:
                 return pb.InteractResponse(close=pb.CloseResponse()).SerializeToString()
             raise
         if stream is not None:
-            stream.use(session)
+            stream.use(session, client)
         reply = await session.ask(request)
         if kind == "close":
             session.end(Event.CLOSE)
         return reply
+
+
+def find_step(
+    raw: bytes, sessions: Mapping[str, SessionRecord]
+) -> tuple[SessionRecord, bytes] | None:
+    """Returns the session of a step with the right secret, and the step without its header, without parsing it.
+
+    The step is the whole message: no field follows it that could turn the message into another request. The session
+    reads what follows the header inside the step. None means only that the request must be parsed.
+
+    Args:
+        raw: An InteractRequest.
+        sessions: The sessions that it may be for, by id.
+    """
+    if not raw or raw[0] != STEP_REQUEST:
+        return None
+    session_id, start, end = locate_header(raw)
+    session = sessions.get(session_id)
+    if session is None or not hmac.compare_digest(raw[start:end], session.header):
+        return None
+    return session, drop_header(raw, end)

@@ -9,19 +9,188 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import deque
 from collections.abc import Callable
 from dataclasses import InitVar, dataclass
 from itertools import count
-from typing import cast
+from typing import Protocol, cast
 
-from envwire.server._ipc.frames import STOPS_AT, Frame, FrameError, FrameReader, Kind, pack_header
-from envwire.server._ipc.message_slots import MessageSlots
-from envwire.server._ipc.pictures import read_picture
-from envwire.server._processes.session_link import LinkLostError, Listener, SessionLink
+from envwire.server._auth.allow_list import MakeOrder
+from envwire.server._ipc.frames import (
+    SLOT,
+    STOPS_AT,
+    FrameError,
+    FrameReader,
+    Kind,
+    pack_header,
+)
+from envwire.server._ipc.message_slots import MIN_SLOT_BYTES, MessageSlots
+from envwire.server._ipc.pictures import Picture, read_picture
 from envwire.wire.envelope import RESPONSES
 
 #: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
-_REPLY = Kind.REPLY
+_CLIENT, _REPLY = Kind.CLIENT, Kind.REPLY
+
+
+class LinkLostError(Exception):
+    """The session is over, or its process is gone."""
+
+
+class Listener(Protocol):
+    """Receives the events of a session in its process."""
+
+    @property
+    def label(self) -> str:
+        """Names the session in the operator's log."""
+        ...
+
+    @property
+    def log_fields(self) -> dict[str, str]:
+        """Names the session in a log of JSON objects."""
+        ...
+
+    def on_reply(self) -> None:
+        """Called when the process has replied, whether or not a caller still waits."""
+        ...
+
+    def on_closed(self) -> None:
+        """Called when the session is over in its process."""
+        ...
+
+    def on_lost(self) -> None:
+        """Called when the process is gone."""
+        ...
+
+
+class SessionLink:
+    """A session on its process's link, identified by a number that is never reused in that process.
+
+    Args:
+        number: The session's number.
+        slot: Its row on the scoreboard.
+        listener: Notified of its events.
+        write: Sends a frame to the process; raises LinkLostError.
+
+    Attributes:
+        over: Whether it was ended here.
+        closed: Whether it is over in the process.
+        pending: Futures of the replies to come, in order.
+    """
+
+    def __init__(
+        self, number: int, slot: int, listener: Listener, write: Callable[[Kind, int, bytes], None]
+    ) -> None:
+        self.number = number
+        self.slot = slot
+        self.listener = listener
+        self._write = write
+        self.pending: deque[asyncio.Future[bytes]] = deque()
+        self._rendering: asyncio.Future[Picture] | None = None
+        self.over = False
+        self.closed = False
+
+    def pass_to(self, listener: Listener) -> SessionLink:
+        """Sends further events to another listener; returns itself."""
+        self.listener = listener
+        return self
+
+    def ask(self, message: bytes, kind: Kind = _CLIENT) -> asyncio.Future[bytes]:
+        """Sends a request to the process and returns the future of its reply.
+
+        Args:
+            message: The request.
+            kind: CLIENT for one of the session's client; COPY has no message, and for MAKE see `make`.
+
+        Raises:
+            LinkLostError: The session is over, or its process is gone.
+        """
+        if self.over:
+            raise LinkLostError
+        self._write(kind, self.number, message)
+        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self.pending.append(future)
+        return future
+
+    def make(self, order: MakeOrder) -> asyncio.Future[bytes]:
+        """Orders the process to make the environment and returns the future of its reply.
+
+        Raises:
+            LinkLostError: The session is over, or its process is gone.
+        """
+        return self.ask(SLOT.pack(self.slot) + order.request, Kind.MAKE)
+
+    def render(self) -> asyncio.Future[Picture]:
+        """Requests a picture and returns its future, which is shared with a request that is already pending.
+
+        Raises:
+            LinkLostError: The session is over, or its process is gone.
+        """
+        if self.over:
+            raise LinkLostError
+        if self._rendering is None:
+            self._write(Kind.RENDER, self.number, b"")
+            self._rendering = asyncio.get_running_loop().create_future()
+        return self._rendering
+
+    def end(self) -> None:
+        """Ends the session, here and in its process: pending requests fail, and later replies are ignored."""
+        self.over = True
+        self._fail_pending()
+        if not self.closed:
+            with contextlib.suppress(LinkLostError):
+                self._write(Kind.END, self.number, b"")
+
+    def _fail_pending(self) -> None:
+        """Fails the callers that wait; the replies to an ended session are still counted."""
+        for future in (*self.pending, self._rendering):
+            if future is not None and not future.done():
+                future.set_exception(LinkLostError())
+
+    def on_reply(self, message: bytes) -> None:
+        """Delivers a reply.
+
+        Raises:
+            FrameError: None was expected, or it is none.
+        """
+        if not self.pending:
+            raise FrameError(f"a reply to nothing, for session {self.number}")
+        if not RESPONSES.holds_one(message):
+            raise FrameError("a reply that is no InteractResponse")
+        future = self.pending.popleft()
+        if not future.done():
+            future.set_result(message)
+        if not self.over:
+            self.listener.on_reply()
+
+    def on_rendered(self, picture: Picture) -> None:
+        """Delivers a picture.
+
+        Raises:
+            FrameError: None was expected.
+        """
+        rendering, self._rendering = self._rendering, None
+        if rendering is None:
+            raise FrameError(f"a picture that was not asked for, of session {self.number}")
+        if not rendering.done():
+            rendering.set_result(picture)
+
+    def on_closed(self) -> None:
+        """Handles CLOSED from the process.
+
+        Raises:
+            FrameError: The session was already over there.
+        """
+        if self.closed:
+            raise FrameError(f"session {self.number} was closed twice")
+        self.closed = True
+        if not self.over:
+            self.listener.on_closed()
+
+    def on_lost(self) -> None:
+        """Handles the loss of the process."""
+        self._fail_pending()
+        if not self.over:
+            self.listener.on_lost()
 
 
 @dataclass(eq=False)
@@ -71,8 +240,10 @@ class Link(asyncio.Protocol):
     def _write(self, kind: Kind, number: int, message: bytes) -> None:
         if self._transport is None or self._transport.is_closing():
             raise LinkLostError
-        slot = self._message_slots.put([message], len(message))
-        header = pack_header(kind, number, len(message), slot)
+        length, slot = len(message), 0
+        if length >= MIN_SLOT_BYTES:
+            slot = self._message_slots.put([message], length)
+        header = pack_header(kind, number, length, slot)
         self._transport.write(header if slot else header + message)
 
     def close(self) -> None:
@@ -87,36 +258,34 @@ class Link(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Handles bytes from the process (asyncio calls this)."""
         try:
-            for frame in self._reader.feed(data):
-                self._take(frame)
+            for kind, number, message in self._reader.feed(data):
+                session = self._sessions.get(number)
+                if session is None:
+                    raise FrameError(f"a frame for session {number}, which it does not have")
+                if kind == _REPLY:
+                    session.on_reply(message)
+                else:
+                    self._on_event(session, kind, message)
+                if session.closed and not session.pending:  # no more frames are about it
+                    del self._sessions[number]
         except FrameError as error:
             self.close()
             self._on_misbehaved(str(error))
 
-    def _take(self, frame: Frame) -> None:
-        """Delivers one frame.
+    def _on_event(self, session: SessionLink, kind: int, message: bytes) -> None:
+        """Delivers a frame that is no reply.
 
         Raises:
             FrameError: The process may not send this frame.
         """
-        kind, number, message = frame
-        session = self._sessions.get(number)
-        if session is None:
-            raise FrameError(f"a frame for session {number}, which it does not have")
-        if kind == _REPLY:
-            if not RESPONSES.holds_one(message):
-                raise FrameError("a reply that is no InteractResponse")
-            session.on_reply(message)
-        elif kind == Kind.RENDERED:
+        if kind == Kind.RENDERED:
             session.on_rendered(read_picture(message))
         elif kind == Kind.CLOSED and not message:
             session.on_closed()
-            self._notify(Kind.ACK, number)
+            self._notify(Kind.ACK, session.number)
             self._on_retired(session.slot)
         else:
             raise FrameError(f"a frame of kind {kind} and {len(message)} bytes is none of its own")
-        if session.retired:
-            del self._sessions[number]
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
         """Fails all pending requests (asyncio calls this)."""

@@ -27,8 +27,7 @@ from envwire.server._logs.fields import extra, of_sessions
 from envwire.server._processes.endpoints import FrontEndpoints, open_endpoints
 from envwire.server._processes.forkserver import ForkserverLink
 from envwire.server._processes.forkserver_start import ForkError, OnExit
-from envwire.server._processes.link import Link
-from envwire.server._processes.session_link import LinkLostError, Listener, SessionLink
+from envwire.server._processes.link import Link, LinkLostError, Listener, SessionLink
 
 _log = logging.getLogger("envwire.server")
 

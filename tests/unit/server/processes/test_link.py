@@ -18,8 +18,7 @@ from envwire.server._ipc.frames import (
     pack_header,
 )
 from envwire.server._ipc.pictures import pack_reason
-from envwire.server._processes.link import Link
-from envwire.server._processes.session_link import LinkLostError, SessionLink
+from envwire.server._processes.link import Link, LinkLostError, SessionLink
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
 
@@ -112,9 +111,9 @@ async def test_each_order_is_a_frame_of_its_own_kind(scene: Scene) -> None:
     session = scene.open(slot=3)
     forged = bytes([Kind.MAKE]) + CARTPOLE.SerializeToString()
     session.make(AllowList().check(CARTPOLE))
-    session.copy()
-    session.relay(forged)
-    session.relay(b"")
+    session.ask(b"", Kind.COPY)
+    session.ask(forged)
+    session.ask(b"")
     session.end()
     scene.say(Kind.REPLY, 1, REPLY)
     for _ in range(3):
@@ -143,7 +142,7 @@ def test_an_order_comes_from_the_policy_alone() -> None:
 @on_a_loop
 async def test_replies_are_those_of_the_session_that_asked(scene: Scene) -> None:
     first, second = scene.open(0), scene.open(1)
-    asked = first.relay(b"a"), second.relay(b"b"), first.relay(b"c")
+    asked = first.ask(b"a"), second.ask(b"b"), first.ask(b"c")
     error = pb.InteractResponse(error=status_pb2.ErrorStatus(message="no")).SerializeToString()
     scene.say(Kind.REPLY, second.number, error)
     scene.say(Kind.REPLY, first.number, REPLY)
@@ -155,13 +154,13 @@ async def test_replies_are_those_of_the_session_that_asked(scene: Scene) -> None
 async def test_a_late_reply_is_not_the_slots_next_sessions(scene: Scene) -> None:
     """The defect: it was booked on the next one, which was busy for ever and took its neighbours along."""
     first = scene.open(0)
-    late = first.relay(b"slow")
+    late = first.ask(b"slow")
     first.end()
     with pytest.raises(LinkLostError):
         await late
     before = scene.heard
     second = scene.open(0)
-    asked = second.relay(b"quick")
+    asked = second.ask(b"quick")
     scene.say(Kind.REPLY, first.number, REPLY)
     assert (before.news, scene.heard.news) == ([], []), "nobody waits for it"
     assert not asked.done()
@@ -195,7 +194,7 @@ async def test_a_client_that_closes_is_heard_once_and_what_it_asked_meanwhile_is
     scene: Scene,
 ) -> None:
     session = scene.open(0)
-    behind = session.relay(b"behind the close")
+    behind = session.ask(b"behind the close")
     scene.say(Kind.CLOSED, session.number)
     assert scene.heard.news == ["closed"]
     session.end()
@@ -234,7 +233,7 @@ def test_a_process_that_lies_is_found_out(lie: bytes) -> None:
     async def run() -> None:
         scene = Scene()
         session = scene.open(0)
-        asked = session.relay(b"a")
+        asked = session.ask(b"a")
         scene.link.data_received(lie)
         assert len(scene.charges) == 1
         assert not scene.wire.open

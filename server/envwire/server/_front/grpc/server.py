@@ -90,7 +90,9 @@ async def _interact(front: Front, serving: _Serving, _: Any, context: Context) -
             if message is grpc.aio.EOF:
                 return
             reply = await exchange(message, stream, identify())
-            await context.write(reply + front.notices.response_suffix())
+            if front.notices.draining:
+                reply += front.notices.response_suffix()
+            await context.write(reply)
     except FaultError as fault:
         await turn_away(context, fault)
     finally:

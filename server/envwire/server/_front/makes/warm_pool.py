@@ -17,8 +17,8 @@ from envwire.server._front.sessions.table import Sessions
 from envwire.server._logs.fields import extra
 from envwire.server._processes.forkserver_start import Loaded
 from envwire.server._processes.groups.groups import Group, Groups
+from envwire.server._processes.link import LinkLostError, SessionLink
 from envwire.server._processes.process import Process
-from envwire.server._processes.session_link import LinkLostError, SessionLink
 from envwire.server._settings.warm_items import WarmItem, read_item
 from envwire.v1 import environment_pb2 as pb
 

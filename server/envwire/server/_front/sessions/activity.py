@@ -8,8 +8,8 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from envwire.server._processes.link import SessionLink
 from envwire.server._processes.process import Process
-from envwire.server._processes.session_link import SessionLink
 
 
 class Presence:

@@ -7,7 +7,8 @@ beyond that are bounded by session and by client: 60 requests of 30 MiB to a han
 from __future__ import annotations
 
 import sys
-from collections import Counter, deque
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
@@ -22,7 +23,7 @@ _MIN_PENDING = 2
 
 @dataclass
 class Backlog:
-    """Limits of the bytes of waiting requests, for all clients.
+    """Limits of the bytes of waiting requests, for all clients. A record knows the sizes of its own (see `ask` there).
 
     Attributes:
         per_session: Most bytes that may wait for one session.
@@ -30,69 +31,43 @@ class Backlog:
         held: Bytes that are waiting, by client.
     """
 
-    per_session: int
-    per_client: int
+    per_session: int = sys.maxsize
+    per_client: int = sys.maxsize
     held: Counter[str] = field(default_factory=Counter[str])
 
-
-class SessionBacklog:
-    """Requests of one session that wait for an answer, in order.
-
-    Args:
-        backlog: The limits of all clients; None for no limits in bytes.
-    """
-
-    def __init__(self, backlog: Backlog | None) -> None:
-        self._all = backlog or Backlog(sys.maxsize, sys.maxsize)
-        self._sizes: deque[int] = deque()
-        self._owner = ""
-
-    def take(self, owner: str, size: int) -> None:
-        """Adds a request, if the limits allow it.
+    def take(self, owner: str, size: int, waiting: Sequence[int]) -> int:
+        """Admits a request, if the limits allow it; returns the bytes that count.
 
         Args:
             owner: Name of the client.
             size: Size of the request in bytes.
+            waiting: The bytes that count of the session's requests that wait.
 
         Raises:
             FaultError: CAPACITY_REACHED.
         """
-        if len(self._sizes) >= MAX_PENDING:
+        if len(waiting) >= MAX_PENDING:
             raise FaultError(
                 Reason.CAPACITY_REACHED,
                 f"{MAX_PENDING} requests of this session wait already; wait for their replies before sending more",
                 retry_after=1.0,
             )
-        counted = size if size >= COUNTED_FROM else 0
-        if counted:
-            self._check(owner, counted)
-            self._owner = owner
-            self._all.held[owner] += counted
-        self._sizes.append(counted)
+        if size < COUNTED_FROM:
+            return 0
+        held = self.held[owner]
+        if len(waiting) >= _MIN_PENDING and sum(waiting) + size > self.per_session:
+            raise _too_much("of this session", self.per_session, "--max-pending-bytes")
+        if held and held + size > self.per_client:
+            raise _too_much(f"of {owner}", self.per_client, "--max-pending-bytes-per-client")
+        self.held[owner] += size
+        return size
 
-    def _check(self, owner: str, size: int) -> None:
-        bounds, held = self._all, self._all.held[owner]
-        if len(self._sizes) >= _MIN_PENDING and sum(self._sizes) + size > bounds.per_session:
-            raise _too_much("of this session", bounds.per_session, "--max-pending-bytes")
-        if held and held + size > bounds.per_client:
-            raise _too_much(f"of {owner}", bounds.per_client, "--max-pending-bytes-per-client")
-
-    def give_back(self) -> bool:
-        """Removes the oldest request, which was answered; returns whether others are waiting."""
-        if size := self._sizes.popleft():
-            self._release(size)
-        return bool(self._sizes)
-
-    def clear(self) -> None:
-        """Removes all requests, since they will not be answered."""
-        self._release(sum(self._sizes))
-        self._sizes.clear()
-
-    def _release(self, size: int) -> None:
+    def give_back(self, owner: str, size: int) -> None:
+        """Notes that bytes which `take` returned no longer wait."""
         if size:
-            self._all.held[self._owner] -= size
-            if not self._all.held[self._owner]:
-                del self._all.held[self._owner]
+            self.held[owner] -= size
+            if not self.held[owner]:
+                del self.held[owner]
 
 
 def _too_much(whose: str, most: int, option: str) -> FaultError:

@@ -8,14 +8,13 @@ import copy
 import secrets
 import socket
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass, field
-from typing import Any
 
 from envwire.codec import FaultError
 from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._front.sessions.activity import Activity, Presence
-from envwire.server._front.sessions.backlog import Backlog, SessionBacklog
+from envwire.server._front.sessions.backlog import COUNTED_FROM, MAX_PENDING, Backlog
 from envwire.server._front.sessions.life import (
     ENDS,
     TRANSITIONS,
@@ -24,17 +23,19 @@ from envwire.server._front.sessions.life import (
     describe_end,
     describe_exit,
 )
-from envwire.server._ipc.frames import MemoryUse
+from envwire.server._ipc.frames import SLOT, Kind, MemoryUse
 from envwire.server._ipc.pictures import Picture
 from envwire.server._ipc.scoreboard_row import Counters, Episode
+from envwire.server._processes.link import LinkLostError, SessionLink
 from envwire.server._processes.process import Process
 from envwire.server._processes.resources import Resources, resources_of
-from envwire.server._processes.session_link import LinkLostError, SessionLink
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import session_header
 
 #: A request that every session refuses; the refusal is a sign of life and has no side effect.
 _PROBE = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()).SerializeToString()
+#: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
+_CLIENT = Kind.CLIENT
 #: The end of a session that is not used is told when this part of `max_idle` is left.
 _TOLD_PART = 0.2
 
@@ -49,7 +50,7 @@ class SessionRecord:
         began: When it took its slot.
         activity: Its client's presence, its lease and the deadline of its request.
         warm: Its link, if its environment was made ahead.
-        backlog: Limits the bytes of its waiting requests; None for no limits.
+        backlog: Limits the bytes of its waiting requests; by default nothing does.
         life: Its state.
         id: Its id; see `Sessions.new_id`.
         owner: Name of the client that made it.
@@ -74,7 +75,7 @@ class SessionRecord:
     process: Process
     id: str
     warm: InitVar[SessionLink | None] = None
-    backlog: InitVar[Backlog | None] = None
+    backlog: Backlog = field(default_factory=Backlog)
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
     began: float = 0.0
     life: Life = Life.MAKING
@@ -90,14 +91,13 @@ class SessionRecord:
     picture: Picture | None = None
     events: deque[tuple[float, str]] = field(default_factory=lambda: deque(maxlen=32))
 
-    def __post_init__(
-        self, lease: float, timeout: float, warm: SessionLink | None, backlog: Backlog | None
-    ) -> None:
+    def __post_init__(self, lease: float, timeout: float, warm: SessionLink | None) -> None:
         """Takes a slot in the process."""
         self._ended: asyncio.Future[FaultError] = asyncio.get_running_loop().create_future()
         self._is_made = False
         self._told = False
-        self._pending = SessionBacklog(backlog)
+        #: The bytes that count of each request that waits for its reply, in order.
+        self._waiting: deque[int] = deque()
         self._link = warm.pass_to(self) if warm else self.process.open(self)
         self.header = session_header(self.id, self.secret)
         self.began = self.clock()
@@ -120,7 +120,7 @@ class SessionRecord:
         Raises:
             FaultError: The session ended before it replied.
         """
-        return await self._ask(self._link.make, order)
+        return await self.ask(SLOT.pack(self._link.slot) + order.request, Kind.MAKE)
 
     async def copy(self) -> bytes:
         """Orders the process to serve the environment that it was forked with; returns its reply.
@@ -128,36 +128,40 @@ class SessionRecord:
         Raises:
             FaultError: The session ended before it replied.
         """
-        return await self._ask(self._link.copy)
+        return await self.ask(b"", Kind.COPY)
 
-    def ask(self, message: bytes) -> Coroutine[Any, Any, bytes]:
-        """Sends a client's request to the process; returns its reply.
+    async def ask(self, message: bytes, kind: Kind = _CLIENT) -> bytes:
+        """Sends a request to the process; returns its reply.
 
         Args:
             message: The request, without a header.
+            kind: CLIENT for one of its client, which counts towards the limits of waiting requests.
 
         Raises:
             FaultError: The session ended before it replied, or too many requests wait already.
         """
-        return self._ask(self._link.relay, message, size=len(message))
-
-    async def _ask(
-        self, send: Callable[..., asyncio.Future[bytes]], *request: Any, size: int = 0
-    ) -> bytes:
-        self._check_alive()
-        self._pending.take(self.owner, size)
+        if self._ended.done():
+            raise copy.copy(self._ended.result())  # else its traceback would grow
+        size = len(message) if kind is _CLIENT else 0
+        if size < COUNTED_FROM and len(self._waiting) < MAX_PENDING:
+            size = 0
+        else:
+            size = self.backlog.take(self.owner, size, self._waiting)
+        self._waiting.append(size)
         self.activity.asked()
         try:
-            return await send(*request)
+            return await self._link.ask(message, kind)
         except LinkLostError:
             raise await self.why_ended() from None
         finally:
             # The error, this frame and the future form a reference cycle, which must not keep the request alive.
-            del request
+            del message
 
     def on_reply(self) -> None:
         """Records that the process replied, whether or not the client still waits."""
-        self.activity.answered(more=self._pending.give_back())
+        if size := self._waiting.popleft():
+            self.backlog.give_back(self.owner, size)
+        self.activity.answered(more=bool(self._waiting))
 
     async def admit(
         self, connection: socket.socket, client: socket.socket, memory: MemoryUse
@@ -190,8 +194,8 @@ class SessionRecord:
         if not self.activity.update():
             return
         with contextlib.suppress(LinkLostError):
-            self._link.relay(_PROBE).cancel()  # only the arrival of a reply matters
-            self._pending.take(self.owner, len(_PROBE))
+            self._link.ask(_PROBE).cancel()  # only the arrival of a reply matters
+            self._waiting.append(0)
             self.activity.probed()
 
     @property
@@ -301,7 +305,8 @@ class SessionRecord:
         self.life = life
         if not self.process.shared:
             self.resources = resources_of(self.process.pid)
-        self._pending.clear()
+        self.backlog.give_back(self.owner, sum(self._waiting))
+        self._waiting.clear()
         self.activity.disconnect()
         reason = describe_end(event, {**self._facts(), **facts})
         self._ended.set_result(reason)

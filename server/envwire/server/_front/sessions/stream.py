@@ -9,25 +9,29 @@ from envwire.server._front.sessions.record import SessionRecord
 
 
 class Stream:
-    """The sessions that one stream used."""
+    """The sessions that one stream used.
+
+    Attributes:
+        used: The sessions, by id.
+        client: The client that used one last. It may play, so until it changes its steps need no further check.
+    """
+
+    client: Client | None = None
 
     def __init__(self) -> None:
-        self._sessions: set[SessionRecord] = set()
+        self.used: dict[str, SessionRecord] = {}
 
-    def use(self, session: SessionRecord) -> None:
-        """Records that the stream used a session, whose secret it presented."""
-        if session not in self._sessions:
-            self._sessions = {used for used in self._sessions if used.end_reason is None}
-            self._sessions.add(session)
+    def use(self, session: SessionRecord, client: Client) -> None:
+        """Records that a client used a session, whose secret it presented."""
+        self.client = client
+        if session.id not in self.used:
+            self.used = {name: used for name, used in self.used.items() if used.end_reason is None}
+            self.used[session.id] = session
             session.attach()
-
-    def uses(self, session: SessionRecord) -> bool:
-        """Returns whether the stream has used a session."""
-        return session in self._sessions
 
     def end(self) -> None:
         """Records that the stream ended."""
-        for session in self._sessions:
+        for session in self.used.values():
             session.detach()
 
 

@@ -17,7 +17,6 @@ from envwire.server._front.sessions.session_totals import MakeTimings, SessionTo
 from envwire.server._front.sessions.slots import GroupSlots, Reservations
 from envwire.server._front.tally import Tally
 from envwire.server._words import counted
-from envwire.wire.envelope import STEP_REQUEST, drop_header, locate_header
 
 #: Number of ended sessions to keep, of 1.4 kB each, so that their clients learn why they ended, and number of the
 #: latest ones to keep with their last output, of up to 16 kB each.
@@ -44,6 +43,7 @@ class Sessions:
         per_client: How many one client may have at once; 0 for no limit.
 
     Attributes:
+        live: The sessions by their ids, without those that are not made yet.
         clock: Monotonic time, in seconds.
         incarnation: Name of this run of the server.
         capacity: How many may be live at once.
@@ -68,7 +68,7 @@ class Sessions:
         self.clock = clock
         self.incarnation = incarnation
         self._per_client = per_client
-        self._live: dict[str, SessionRecord] = {}
+        self.live: dict[str, SessionRecord] = {}
         self._ended: OrderedDict[str, EndedSession] = OrderedDict()
         self._with_output: deque[FaultError] = deque()
         self.holders: Counter[str] = Counter()
@@ -83,7 +83,7 @@ class Sessions:
         return self.holders.total()
 
     def __iter__(self) -> Iterator[SessionRecord]:
-        return iter(list(self._live.values()))
+        return iter(list(self.live.values()))
 
     def reserve_slots(self, name: bytes, count: int, seconds: float, principal: str = "") -> bool:
         """Reserves slots for Makes that name them (see `Reservations.reserve`)."""
@@ -167,11 +167,11 @@ class Sessions:
 
     def add(self, session: SessionRecord) -> None:
         """Adds a session in the slot that was reserved for it."""
-        self._live[session.id] = session
+        self.live[session.id] = session
 
     def end(self, session: SessionRecord, end_reason: FaultError) -> None:
         """Frees the slot of a session that ended, and keeps its end reason."""
-        del self._live[session.id]
+        del self.live[session.id]
         self._give_back(session.owner, session.group)
         log_end(session, end_reason)
         self.tally.ends[end_reason.reason.value] += 1
@@ -200,7 +200,7 @@ class Sessions:
                 Reason.MALFORMED_REQUEST,
                 "the request names no session: send a header with the session_id and secret that Make answered with",
             )
-        session = self._live.get(session_id) or self._ended.get(session_id)
+        session = self.live.get(session_id) or self._ended.get(session_id)
         if session is None:
             raise self.unknown(session_id)
         if not hmac.compare_digest(session.secret, secret):
@@ -219,19 +219,19 @@ class Sessions:
         Raises:
             FaultError: UNKNOWN_SESSION.
         """
-        if session := self._live.get(session_id):
+        if session := self.live.get(session_id):
             session.end(Event.TERMINATE)
         elif session_id not in self._ended:
             raise self.unknown(session_id)
 
     def abandon(self, session_id: str) -> None:
         """Ends a session that no client knows of; does nothing if there is none with this id."""
-        if session := self._live.get(session_id):
+        if session := self.live.get(session_id):
             session.end(Event.CLOSE)
 
     def get(self, session_id: str) -> SessionRecord | None:
         """Returns a live session; None if there is none with this id."""
-        return self._live.get(session_id)
+        return self.live.get(session_id)
 
     def new_id(self) -> str:
         """Returns an id for a new session: 128 random bits, and the server's incarnation."""
@@ -239,22 +239,8 @@ class Sessions:
 
     def is_fresh(self, session_id: str) -> bool:
         """Returns whether a session is live and has served no request yet."""
-        session = self._live.get(session_id)
+        session = self.live.get(session_id)
         return session is not None and session.requests == 0
-
-    def find_by_header(self, raw: bytes) -> tuple[SessionRecord, bytes] | None:
-        """Returns the session of a step with the right secret, and the step without its header, without parsing it.
-
-        The step is the whole message: no field follows it that could turn the message into another request. The session
-        reads what follows the header inside the step. None means only that the request must be parsed.
-        """
-        if not raw or raw[0] != STEP_REQUEST:
-            return None
-        session_id, start, end = locate_header(raw)
-        session = self._live.get(session_id)
-        if session is None or not hmac.compare_digest(raw[start:end], session.header):
-            return None
-        return session, drop_header(raw, end)
 
     def unknown(self, session_id: str, remedy: str = ". Make the environment again") -> FaultError:
         """Returns the error for an id that no session has, or that is remembered no longer."""

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from envwire.server._front.front import find_step
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.table import Sessions
 from envwire.v1 import environment_pb2 as pb
@@ -34,18 +35,18 @@ def sessions() -> Sessions:
 
 @pytest.mark.parametrize("size", [1, 60, 1000, 17_000, 3_000_000])
 def test_a_step_is_recognised_by_name_and_secret(sessions: Sessions, size: int) -> None:
-    session, bare = cast("Any", sessions.find_by_header(step(size)))
+    session, bare = cast("Any", find_step(step(size), sessions.live))
     assert session.id == NAME
     expected = pb.InteractRequest.FromString(step(size))
     expected.step.ClearField("header")
     assert bare == expected.SerializeToString()
-    assert sessions.find_by_header(step(size, b"t" * 16)) is None
+    assert find_step(step(size, b"t" * 16), sessions.live) is None
 
 
 @pytest.mark.parametrize("end", [0, 1, 2, 3, 20, 54])
 def test_a_step_that_is_cut_off_is_not(sessions: Sessions, end: int) -> None:
-    assert sessions.find_by_header(step(17_000)[:end]) is None
-    assert sessions.find_by_header(step(17_000)[:1] + b"\xff" * end) is None
+    assert find_step(step(17_000)[:end], sessions.live) is None
+    assert find_step(step(17_000)[:1] + b"\xff" * end, sessions.live) is None
 
 
 @pytest.mark.parametrize(
@@ -59,8 +60,8 @@ def test_a_step_that_is_cut_off_is_not(sessions: Sessions, end: int) -> None:
 )
 def test_a_step_with_something_behind_it_is_not(sessions: Sessions, behind: bytes) -> None:
     """Protobuf takes the last of several requests: what begins like a step may be a Make."""
-    assert sessions.find_by_header(step(1) + behind) is None
-    assert sessions.find_by_header(step(1)) is not None
+    assert find_step(step(1) + behind, sessions.live) is None
+    assert find_step(step(1), sessions.live) is not None
 
 
 class Idle:
