@@ -99,20 +99,19 @@ class Mailbox:
             self._memory[self._ours + _ASLEEP] = 1
             with self._barrier:  # visible before the last look
                 pass
-        return self.arrived()
-
-    def arrived(self) -> bool:
-        """Returns whether a frame has come."""
         return self._memory[self._ours] != self._taken
 
     def take(self) -> bytes:
-        """Returns the frame that has come.
+        """Returns the frame that has come, once; empty if none has.
 
         Raises:
             ConnectionResetError: The peer wrote something else.
         """
         memory, start = self._memory, self._ours + _FRAME
-        self._taken = memory[self._ours]
+        number = memory[self._ours]
+        if number == self._taken:
+            return b""
+        self._taken = number
         frame = memory[start : start + self._length]
         length = HEADER_BYTES + int(_LENGTH.unpack_from(frame)[0])
         if length != len(frame):
@@ -173,11 +172,12 @@ class AdaptiveSpin:
         Args:
             poll: Called with 0; returns what is ready, without waiting.
         """
-        spins = self.begin()
-        while spins:
+        self.begun = self._clock()
+        while self.short:
             if ready := poll(0):
                 return ready
-            spins = self.goes_on()
+            if not self.goes_on():
+                break
         return None
 
     def begin(self) -> bool:

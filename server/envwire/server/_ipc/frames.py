@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from envwire.server._ipc.gathering import Buffer, send_gathered
+from envwire.server._ipc.gathering import JOINED_BELOW, Buffer, send_some
 from envwire.server._ipc.message_slots import MessageSlots, MessageSlotsError
 
 #: Control socket message with a connection: the session's number, and its client's `MemoryUse`.
@@ -189,11 +189,16 @@ class FrameSocket:
             behind: Another frame, sent together with this one.
         """
         length = sum(map(len, buffers))
-        if self._message_slots is not None and (slot := self._message_slots.put(buffers, length)):
+        if length < JOINED_BELOW:
+            head = pack_header(kind, session, length)
+            self._socket.sendall(b"".join((head, *buffers, behind)))
+        elif slot := self._put(buffers, length):
             self._socket.sendall(pack_header(kind, session, length, slot) + behind)
         else:
-            head = pack_header(kind, session, length)
-            send_gathered(self._socket, [head, *buffers, behind])
+            send_some(self._socket, [pack_header(kind, session, length), *buffers, behind])
+
+    def _put(self, buffers: Sequence[Buffer], length: int) -> int:
+        return 0 if self._message_slots is None else self._message_slots.put(buffers, length)
 
     @property
     def waiting(self) -> bool:

@@ -7,21 +7,9 @@ from collections.abc import Sequence
 
 _MAX_BUFFERS = 512
 #: Below this size in bytes, joining buffers costs less than passing the kernel a list.
-_JOINED_BELOW = 16384
+JOINED_BELOW = 16384
 
 Buffer = bytes | memoryview
-
-
-def send_gathered(sock: socket.socket, buffers: Sequence[Buffer]) -> None:
-    """Sends buffers on a blocking socket in as few calls as possible, without joining large ones.
-
-    Raises:
-        OSError: The connection is gone, or its reader is too slow.
-    """
-    if sum(map(len, buffers)) < _JOINED_BELOW:
-        sock.sendall(b"".join(buffers))
-    else:
-        send_some(sock, buffers)
 
 
 def send_some(sock: socket.socket, buffers: Sequence[Buffer]) -> list[Buffer]:
@@ -31,7 +19,7 @@ def send_some(sock: socket.socket, buffers: Sequence[Buffer]) -> list[Buffer]:
         OSError: The connection is gone.
     """
     length = sum(map(len, buffers))
-    left: list[Buffer] = [*buffers] if length >= _JOINED_BELOW else [b"".join(buffers)]
+    left: list[Buffer] = [*buffers] if length >= JOINED_BELOW else [b"".join(buffers)]
     try:
         while left:
             sent = sock.sendmsg(left[:_MAX_BUFFERS])

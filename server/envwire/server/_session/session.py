@@ -63,6 +63,7 @@ class Session:
         steps: Number of its steps; a step of a vector environment counts once per member.
         counts: Its row of the scoreboard, which receives counts of episodes, repeats and replays; None outside of a
             session process.
+        notes: What steps mean for the count of episodes, which `count` brings up to date; None if none are counted.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class Session:
         self.warnings = warning_log or WarningLog()
         self.stepping = self.steps = 0
         self.counts: Row | None = None
-        self._notes: StepNotes | None = None
+        self.notes: StepNotes | None = None
         self._steps_at_once: int = env.num_envs if is_vector(env) else 1
         self._sequence = 0
         self._request = b""
@@ -94,8 +95,9 @@ class Session:
         )
         self._member_resets = self.hosted.member_resets  # empty unless asked for at Make
         self._family = family
-        #: Makes what large arrays of an answer are attached to.
+        #: Makes what large arrays of an answer are attached to, and one without arrays, for the next step.
         self._attached: Callable[[], Attachments] = Attachments
+        self._empty: Attachments | None = Attachments()
         self._use_codec(step_codec(family, vector=is_vector(env)))
 
     def _use_codec(self, steps: StepCodec) -> None:
@@ -107,10 +109,10 @@ class Session:
         vector = is_vector(self.hosted.env)
         if arrays is None:
             self._reply = inline_arrays(self._reply)
-            self._attached = Attachments
+            self._attached, self._empty = Attachments, Attachments()
             self._use_codec(step_codec(family, vector=vector))
         else:
-            self._attached = partial(DeviceAttachments, arrays)
+            self._attached, self._empty = partial(DeviceAttachments, arrays), None
             self._use_codec(DeviceStepCodec(family, arrays, vector=vector))
 
     def copied(self) -> None:
@@ -137,9 +139,18 @@ class Session:
             attach: Whether large arrays may be attached to the response. They are the environment's own, not copies.
         """
         step = self._decode_step(raw)
-        if step is not None and step[0] == self._sequence + 1:
-            attachments = self._attached() if attach else None
-            return self._keep(raw, self._guarded(self._step, step[1], False, attachments))
+        if step is None or step[0] != self._sequence + 1:
+            return self._handle_any(raw, attach)
+        attachments = (self._empty or self._attached()) if attach else None
+        reply = self._guarded(self._step, step[1], False, attachments)
+        if attachments is not None and attachments.length and self._empty is not None:
+            self._empty = Attachments()
+        self._sequence += 1
+        self._request, self._reply = raw, reply
+        return reply
+
+    def _handle_any(self, raw: bytes, attach: bool) -> Packet:
+        """Serves a request that is no plain step, or not the next one."""
         try:
             request = environment_pb2.InteractRequest.FromString(raw)
         except DecodeError as error:
@@ -152,41 +163,37 @@ class Session:
             return _fault(unserved.has_header(kind))
         if body.sequence != self._sequence + 1:
             return self._answer_out_of_order(raw, body.sequence, attach)
-        return self._serve_next(raw, kind, body, attach)
+        reply = self._serve_next(kind, body, attach)
+        self._sequence += 1
+        self._request, self._reply = raw, reply
+        return reply
 
-    def _serve_next(self, raw: bytes, kind: str, body: Any, attach: bool) -> Packet:
+    def _serve_next(self, kind: str, body: Any, attach: bool) -> Packet:
         """Serves the request that is next, unless it is a step sent ahead that is not to be taken."""
         if kind == "step" and body.ahead:
             self._keep_unreceived(body.ahead)
             if not self._may_go_on():
-                return self._keep(raw, unserved.NOT_TAKEN)
+                return unserved.NOT_TAKEN
         else:
             self._unreceived.clear()
-        attachments = self._attached() if attach else None
-        reply = self._keep(raw, self._guarded(self._serve, kind, body, attachments))
+        reply = self._guarded(self._serve, kind, body, self._attached() if attach else None)
         if kind == "close":  # the session is over even if closing raised
             self.state = TRANSITIONS[self.state, Event.CLOSE]
         return reply
 
     def count_episodes(self) -> None:
         """Counts episodes from now on. It adds 2 % to a step of CartPole, and up to 11 % to a vector step."""
-        self._notes = StepNotes(self.hosted.env)
+        self.notes = StepNotes(self.hosted.env)
 
     def count(self) -> None:
         """Updates the counts for the last request; called after its reply was sent."""
-        if self._notes is None:
+        if self.notes is None:
             return
         heard = len(self.warnings.given)
-        ended = self._notes.settle()
+        ended = self.notes.settle()
         del self.warnings.given[heard:]  # from adding rewards; `catch_warnings` would take 8 us
         if ended and self.counts is not None:
             self.counts.add_episodes(ended)
-
-    def _keep(self, raw: bytes, reply: Packet) -> Packet:
-        """Keeps a reply until the next request."""
-        self._sequence += 1
-        self._request, self._reply = raw, reply
-        return reply
 
     def _keep_unreceived(self, ahead: int) -> None:
         """Keeps the last reply beside the next one, for a client that has not received the last `ahead` ones."""
@@ -228,10 +235,10 @@ class Session:
         if kind == "replay":
             return self._replay(body, answer)
         event = OPERATIONS[kind](self.hosted, body, answer)
-        if self._notes is not None and kind == "reset":
-            self._notes.episodes.begin(self.hosted.reset_members(body))
-        elif self._notes is not None and event is not None:
-            self._notes.episodes.leave()
+        if self.notes is not None and kind == "reset":
+            self.notes.episodes.begin(self.hosted.reset_members(body))
+        elif self.notes is not None and event is not None:
+            self.notes.episodes.leave()
         return self._finish(event, answer)
 
     def _replay(self, body: environment_pb2.ReplayRequest, answer: Answer) -> Packet:
@@ -247,8 +254,8 @@ class Session:
         return self._finish(None, answer)
 
     def _begin_members(self, members: Sequence[int]) -> None:
-        if self._notes is not None:
-            self._notes.episodes.begin(members)
+        if self.notes is not None:
+            self.notes.episodes.begin(members)
 
     def _serve_recorded(self, kind: str, body: Any) -> bytes:
         """Serves a request of a recording, without a sequence number."""
@@ -296,8 +303,8 @@ class Session:
             self.stepping += time.perf_counter_ns() - begun
             self.steps += self._steps_at_once
         taken = observation, reward, terminated, truncated, info
-        if self._notes is not None:
-            self._notes.add(taken)
+        if self.notes is not None:
+            self.notes.add(taken)
         return taken
 
     def _chunk(self, body: environment_pb2.StepRequest, max_bytes: int | None) -> Packet:

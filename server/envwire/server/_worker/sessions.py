@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from envwire.server._ipc.scoreboard_row import Row
 from envwire.server._session.session import Session
 from envwire.server._session.warning_log import WarningRecorder
+from envwire.server._worker.direct.channel import Channel
 from envwire.server._worker.direct.shared_device import SharedDevice
 
 
@@ -21,6 +22,7 @@ class ServedSession:
         session: The session.
         large: Whether its last reply on the link was large.
         device: The memory of a device that it shares with its client; None for none.
+        channel: Its direct channel; None without one.
     """
 
     number: int
@@ -28,6 +30,7 @@ class ServedSession:
     session: Session
     large: bool = False
     device: SharedDevice | None = None
+    channel: Channel | None = None
 
     def share(self, device: SharedDevice | None) -> None:
         """Shares memory of a device with the client from now on, or no longer."""

@@ -82,31 +82,26 @@ class Channel:
         """
         mailbox = self.mailbox
         try:
-            if mailbox is not None and mailbox.arrived():
-                # Even if part of a frame has come on the socket: the client puts whole frames in the mailbox.
-                if request := self._whole(mailbox.take()):
-                    return [request]
-                raise ChannelError("a frame that changed while it was taken out of the mailbox")
-            data = self._socket.recv(_RECEIVE_BYTES, _AT_ONCE)
+            # Even if part of a frame has come on the socket: the client puts whole frames in the mailbox.
+            boxed = b"" if mailbox is None else mailbox.take()
+            data = boxed or self._socket.recv(_RECEIVE_BYTES, _AT_ONCE)
         except BlockingIOError:
             return []
         except OSError as error:
             raise ChannelError(str(error)) from error
+        if boxed or not self._buffer:
+            length, header = self._last
+            if len(data) == length and data.startswith(header):  # one frame that resembles the last
+                return [data[HEADER_BYTES:]]
+            if len(data) > HEADER_BYTES and len(data) == self._end(data, 0):
+                self._last = len(data), data[:HEADER_BYTES]
+                return [data[HEADER_BYTES:]]
+        if boxed:
+            raise ChannelError("a frame that changed while it was taken out of the mailbox")
         if not data:
             raise ChannelError("the client closed the connection")
-        if not self._buffer and (request := self._whole(data)):
-            return [request]
         self._buffer += data
         return list(self._cut())
-
-    def _whole(self, data: bytes) -> bytes:
-        """Returns the request if the bytes are one frame, which most probably resembles the last; else none."""
-        length, header = self._last
-        if len(data) != length or not data.startswith(header):
-            if len(data) != self._end(data, 0):
-                return b""
-            self._last = len(data), data[:HEADER_BYTES]
-        return data[HEADER_BYTES:]
 
     def _end(self, data: bytes | bytearray, start: int) -> int:
         """Returns the end of the request at `start`; an index past the received bytes if the header is incomplete."""
@@ -168,7 +163,8 @@ class Channel:
 
     def keep_unsent(self) -> None:
         """Copies the unsent part, which is in the environment's own arrays and may change in the next step."""
-        self.unsent = [b"".join(self.unsent)]
+        if self.unsent:
+            self.unsent = [b"".join(self.unsent)]
 
     def finish(self, seconds: float) -> None:
         """Sends the unsent part within a time limit, and closes."""

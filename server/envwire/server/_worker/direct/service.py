@@ -55,7 +55,6 @@ class DirectService:
     def __post_init__(self) -> None:
         """Binds what each request needs."""
         self._warnings, self._limit = self.sessions.warnings, self.config.max_message_bytes
-        self._open: dict[ServedSession, Channel] = {}
         self._lingering: set[Channel] = set()
 
     def admit(self, number: int, memory: MemoryUse, connection: socket.socket) -> None:
@@ -101,7 +100,9 @@ class DirectService:
         self._warnings.log = session.warnings
         row.begin()
         packet = session.handle(raw, True)
-        size = packet.size
+        size, beside = len(packet.message), packet.attachments
+        if beside is not None:
+            size += beside.length
         if size > self._limit or self.sessions.stops_at is not None:
             packet = self._amended(packet)
             size = packet.size
@@ -115,7 +116,8 @@ class DirectService:
             row.received += len(raw)
             row.sent += size
             row.end(session.stepping, session.steps, replied)
-            session.count()
+            if session.notes is not None:
+                session.count()
 
     def _amended(self, packet: Packet) -> Packet:
         """Returns the error for a reply that is too long; adds the notice of a server that drains."""
@@ -138,7 +140,7 @@ class DirectService:
     def _open_channel(self, served: ServedSession, channel: Channel) -> None:
         """Adds a channel, which replaces the session's current one."""
         self.close(served)
-        self._open[served] = channel
+        served.channel = channel
         on_gpu = channel.device is not None and channel.device.identity.kind == CUDA
         self.poller.spin_up_to(DEVICE_MOMENT if on_gpu else MOMENT)
         self._watch(served, channel)
@@ -154,16 +156,10 @@ class DirectService:
 
     def release(self, served: ServedSession) -> Channel | None:
         """Removes and returns the channel of a session, if it has one; the caller must close it."""
-        channel = self._open.pop(served, None)
+        channel, served.channel = served.channel, None
         if channel is not None:
             self.poller.unwatch(channel.fileno())
         return channel
-
-    def keep_unsent(self, served: ServedSession) -> None:
-        """Copies the unsent part of the last reply, before the session serves another request."""
-        channel = self._open.get(served)
-        if channel is not None and channel.unsent:
-            channel.keep_unsent()
 
     def _linger(self, served: ServedSession, channel: Channel) -> None:
         """Closes a released channel once its last reply is sent, or `SEND_SECONDS` have passed."""
@@ -181,7 +177,7 @@ class DirectService:
 
     def close_all(self) -> None:
         """Closes all channels in a copy of the process, since they belong to the original."""
-        released = [self.release(served) for served in list(self._open)]
+        released = [self.release(served) for served in self.sessions.by_number.values()]
         for channel in (*released, *self._lingering):
             if channel is not None:
                 channel.close_copy()
@@ -202,9 +198,9 @@ class DirectService:
         """
         try:
             requests = channel.receive() if requests is None else requests
-            while requests and self._open.get(served) is channel:
+            while requests and served.channel is channel:
                 self._serve(served, channel, requests.pop(0))
-                if channel.unsent and self._open.get(served) is channel:
+                if channel.unsent and served.channel is channel:
                     self._wait_for_reader(served, channel, requests)
                     return
         except ChannelError:
@@ -240,7 +236,7 @@ class DirectService:
             self._lingering.remove(channel)
             self.poller.unwatch(channel.fileno())
             channel.close()
-        elif self._open.get(served) is channel:
+        elif served.channel is channel:
             self.close(served)
 
 

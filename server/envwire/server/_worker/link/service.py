@@ -17,14 +17,13 @@ from envwire.codec.fastpath.attached_arrays import pieces
 from envwire.server._ipc.allocation import keep_freed_memory
 from envwire.server._ipc.fault_replies import fault_reply, too_large
 from envwire.server._ipc.frames import STOPS_AT, Frame, FrameError, FrameSocket, Kind, pack_header
-from envwire.server._ipc.gathering import Buffer
 from envwire.server._ipc.message_slots import MIN_SLOT_BYTES
 from envwire.server._session.states import State
 from envwire.server._session.warning_log import WarningLog
 from envwire.server._worker.direct.service import DirectService
 from envwire.server._worker.link.camera import take_picture
 from envwire.server._worker.link.making import SessionMaker, Started
-from envwire.server._worker.sessions import ProcessSessions, ServedSession
+from envwire.server._worker.sessions import ProcessSessions
 
 #: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _CLOSED, _REPLY = State.CLOSED, Kind.REPLY
@@ -94,9 +93,17 @@ class LinkService:
             keep_freed_memory()
         session = served.session
         self._warnings.log = session.warnings
-        self.direct.keep_unsent(served)
+        if served.channel is not None:
+            served.channel.keep_unsent()
         served.row.begin()
-        reply = self._reply(served, frame.message)
+        packet = session.handle(frame.message, served.large)
+        reply = [packet.message] if packet.attachments is None else pieces(packet)
+        length = sum(map(len, reply))
+        served.large = (
+            length >= MIN_SLOT_BYTES
+        )  # so that the next one's arrays are sent without a copy
+        if length > self.limit:
+            reply = [too_large(length, self.limit)]
         replied = time.monotonic_ns()
         if session.state is _CLOSED:
             self.direct.close(served)
@@ -106,14 +113,8 @@ class LinkService:
         else:
             self.frames.send(_REPLY, served.number, reply)
             served.row.end(session.stepping, session.steps, replied)
-            session.count()
-
-    def _reply(self, served: ServedSession, raw: bytes) -> list[Buffer]:
-        """Serves a client's request. After a large reply, the arrays of the next one are sent without a copy."""
-        reply = pieces(served.session.handle(raw, served.large))
-        length = sum(map(len, reply))
-        served.large = length >= MIN_SLOT_BYTES
-        return reply if length <= self.limit else [too_large(length, self.limit)]
+            if session.notes is not None:
+                session.count()
 
     def _make(self, start: Callable[[Frame], Started], frame: Frame) -> None:
         """Starts a session and answers the front's Make, with an error if it fails."""
@@ -155,6 +156,7 @@ class LinkService:
         if served is None:  # it is over; the front will read that
             return
         self._warnings.log = WarningLog()
-        self.direct.keep_unsent(served)
+        if served.channel is not None:
+            served.channel.keep_unsent()
         picture = take_picture(served.session.hosted.env)
         self.frames.send(Kind.RENDERED, served.number, [picture])

@@ -235,22 +235,23 @@ class Channel:
                 reply = self._read_rest(flags or self._rest_flags)
                 if reply is None and not flags and self._overdue():
                     raise BlockingIOError("no whole reply yet")  # the kernel bounds each read alone
-            elif mailbox is not None and (mailbox.arrived() or mailbox.sleep()):
-                reply = self._begun(mailbox.take())
-            elif received and (flags or self._overdue()):
-                raise BlockingIOError("no reply yet")  # but wakes, maybe without end
-            elif self._expected and not self._early:
-                reply, received = self._read_expected(flags), True
-            else:
-                reply, received = self._begun(self.connection.recv(SMALL_BYTES, flags)), True
+                continue
+            data = b"" if mailbox is None else mailbox.take()
+            if not data:
+                if mailbox is not None and mailbox.sleep():
+                    continue
+                if received and (flags or self._overdue()):
+                    raise BlockingIOError("no reply yet")  # but wakes, maybe without end
+                received = True
+                if self._expected and not self._early:
+                    reply = self._read_expected(flags)
+                    continue
+                data = self.connection.recv(SMALL_BYTES, flags)
+            length, header = self._last
+            if len(data) == length and data.startswith(header) and not self._early:
+                return Reply(data[HEADER_BYTES:])  # most probably it is one like the last
+            reply = self._parse(data)
         return reply
-
-    def _begun(self, data: bytes) -> Reply | None:
-        """Takes the first bytes of a reply (see `_parse`), most probably one like the last."""
-        length, header = self._last
-        if len(data) == length and data.startswith(header) and not self._early:
-            return Reply(data[HEADER_BYTES:])
-        return self._parse(data)
 
     def _parse(self, data: bytes) -> Reply | None:
         """Takes the first bytes of a reply; returns it if they are all, else allocates its buffers."""
