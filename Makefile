@@ -277,6 +277,9 @@ bench-startup: $(VENV)/.dev ## Measure imports, the command line, and how long a
 bench-warm: $(VENV)/.dev ## Measure a Make with and without an environment made ahead.
 	$(BIN)/python -m benchmarks.warm
 
+bench-cores: $(VENV)/.dev ## Measure layouts of vectors, clients at once, and Makes, by the processors of this machine.
+	$(BIN)/python -m benchmarks.cores
+
 bench-codec: $(VENV)/.dev ## Measure each layer of the codec: steps with it and without it.
 	$(BIN)/python benchmarks/codec_layers.py
 

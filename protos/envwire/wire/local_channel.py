@@ -7,8 +7,8 @@ frame change only after the frame itself, since the processors that have mailbox
 
 **Spin.** An idle processor goes to sleep, and waking it costs as much as a whole step: its caches are cold, and on a
 virtual machine the host is involved. If the last wait was short, the next one probably is too, so it begins by polling.
-Between two polls the processor is yielded to other threads. Where many threads share the processors, waits are long, so
-nothing spins.
+Between two polls the processor is yielded to other threads. Where others want the processors, polling is in vain, and
+takes the time that the peer needs: each time it was, twice as many short waits have to come before the next attempt.
 """
 
 from __future__ import annotations
@@ -131,6 +131,11 @@ DEVICE_MOMENT: Final = 3e-3
 """The same where arrays stay on a GPU, whose steps take a millisecond or two: mostly the time of processors that begin
 the GPU's work, which one that has just slept does more slowly."""
 
+#: Waits that polling has to serve to make up for one that it served in vain.
+_WORTHWHILE: Final = 16
+#: Most short waits that have to come before polling is tried again: 30 ms or so, in which processors may become free.
+_MOST_SHORT: Final = 1024
+
 #: Yields the processor, so that spinning waiters do not keep the threads from running that they wait for.
 _give_way: Callable[[], object] = getattr(os, "sched_yield", bool)
 
@@ -143,31 +148,37 @@ def _processors() -> int:
 
 
 class AdaptiveSpin:
-    """The waits of one end: each begins with a short spin if the last one was short, otherwise it sleeps at once.
+    """The waits of one end: each begins with a short spin if that is worthwhile, otherwise it sleeps at once.
+
+    It is after short waits: after one, or after more when spins were in vain.
 
     Args:
         clock: Monotonic time, in seconds.
         alone: Whether there is only one processor, which the peer needs; by default detected.
 
     Attributes:
-        short: Whether the last wait was short, so that the next one begins by polling.
+        short: Whether the next wait begins by polling, because the last ones were short.
         begun: When the current wait began, by the clock.
         moment: Longest spin, in seconds.
     """
 
-    __slots__ = ("_alone", "_clock", "begun", "moment", "short")
+    __slots__ = ("_alone", "_clock", "_needed", "_waits", "begun", "moment", "short")
 
     def __init__(
         self, clock: Callable[[], float] = time.perf_counter, alone: bool | None = None
     ) -> None:
         self._clock = clock
         self._alone = _processors() == 1 if alone is None else alone
+        #: Waits of one kind so far: those that began by polling, or short ones that did not.
+        self._waits = 0
+        #: Short waits after which to poll.
+        self._needed = 1
         self.begun = 0.0
         self.short = False
         self.moment = MOMENT
 
     def poll(self, poll: Callable[[int], _T]) -> _T | None:
-        """Begins a wait: polls for a moment if the last one was short, and returns what is ready, None for nothing.
+        """Begins a wait: polls for a moment if the last ones were short, and returns what is ready, None for nothing.
 
         Args:
             poll: Called with 0; returns what is ready, without waiting.
@@ -183,6 +194,7 @@ class AdaptiveSpin:
     def begin(self) -> bool:
         """Begins a wait; returns whether to poll for as long as `goes_on` returns True."""
         self.begun = self._clock()
+        self._waits += 1
         return self.short
 
     def goes_on(self) -> bool:
@@ -192,4 +204,11 @@ class AdaptiveSpin:
 
     def woke(self) -> None:
         """Ends a wait for which `poll` returned nothing. Others need no call: they were short, as the one before."""
-        self.short = not self._alone and self._clock() - self.begun < self.moment
+        if self.short:  # it polled in vain
+            worthwhile = self._waits > _WORTHWHILE
+            self._needed = 1 if worthwhile else min(2 * self._needed, _MOST_SHORT)
+            self.short, self._waits = False, 0
+        elif self._clock() - self.begun >= self.moment:
+            self._waits = 0
+        elif self._waits >= self._needed and not self._alone:
+            self.short, self._waits = True, 0

@@ -65,3 +65,33 @@ def test_the_only_processor_is_left_to_the_peer(alone: bool) -> None:
     looks(spin)
     spin.woke()
     assert (looks(spin)[0] == 0) is alone
+
+
+def short_waits(spin: AdaptiveSpin) -> int:
+    """Returns after how many short waits it polls."""
+    waits = 0
+    while looks(spin)[0] == 0:
+        spin.woke()
+        waits += 1
+    return waits
+
+
+def test_each_time_in_vain_it_waits_for_twice_as_many_short_waits() -> None:
+    spin, waits = AdaptiveSpin(Clock(), alone=False), list[int]()
+    for _ in range(12):
+        waits.append(short_waits(spin))
+        spin.woke()
+    assert waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 1024]
+
+
+@pytest.mark.parametrize(("served", "waits"), [(10, 4), (20, 1)])
+def test_what_polling_served_makes_up_for_one_in_vain(served: int, waits: int) -> None:
+    spin = AdaptiveSpin(Clock(), alone=False)
+    short_waits(spin)
+    spin.woke()
+    short_waits(spin)
+    for _ in range(served):
+        assert looks(spin, ready_at=2)[1] == ["reply"]
+    looks(spin)
+    spin.woke()
+    assert short_waits(spin) == waits
