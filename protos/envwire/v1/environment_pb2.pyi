@@ -1407,14 +1407,23 @@ class GetServerInfoRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     ENV_ID_FIELD_NUMBER: builtins.int
+    MAKE_FIELD_NUMBER: builtins.int
     env_id: builtins.str
     """Id of an environment whose `step_time` is requested as well; empty for none."""
+    @property
+    def make(self) -> global___MakeRequest:
+        """The Make that the client is about to send, whose keyword arguments and wrappers decide how long a step takes; absent
+        for one without any. `env_id` is given as well.
+        """
+
     def __init__(
         self,
         *,
         env_id: builtins.str = ...,
+        make: global___MakeRequest | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["env_id", b"env_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["make", b"make"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["env_id", b"env_id", "make", b"make"]) -> None: ...
 
 global___GetServerInfoRequest = GetServerInfoRequest
 

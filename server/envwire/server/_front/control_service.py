@@ -95,13 +95,13 @@ class ControlService:
         self, request: pb.GetServerInfoRequest, _: Client
     ) -> pb.InteractResponse:
         """Describes the server."""
-        return pb.InteractResponse(get_server_info=self.describe(request.env_id))
+        return pb.InteractResponse(get_server_info=self.describe(request))
 
-    def describe(self, env_id: str = "") -> pb.GetServerInfoResponse:
-        """Describes the server: version, capabilities, limits and load, and the step time of an environment, if known.
+    def describe(self, request: pb.GetServerInfoRequest | None = None) -> pb.GetServerInfoResponse:
+        """Describes the server: version, capabilities, limits and load, and how long a step takes, if asked and known.
 
         Args:
-            env_id: Id of the environment; empty for none.
+            request: Names the environment whose steps are meant, if any.
         """
         config = self._config
         info = pb.GetServerInfoResponse(
@@ -119,7 +119,11 @@ class ControlService:
             cpu_count=cpu_count(),
             max_envs_per_session=config.max_envs_per_session,
         )
-        step_time = self._step_times.of(env_id)
-        if step_time is not None:
-            info.step_time.CopyFrom(to_duration(step_time))
+        if request is not None and request.env_id:
+            meant = (
+                request.make if request.HasField("make") else pb.MakeRequest(env_id=request.env_id)
+            )
+            step_time = self._step_times.of(meant)
+            if step_time is not None:
+                info.step_time.CopyFrom(to_duration(step_time))
         return info

@@ -104,7 +104,7 @@ class VectorServers:
         try:
             transport = self._servers.open(target, wait)
             self._servers.keep(target, transport)
-            question = pb.GetServerInfoRequest(env_id=self._request.env_id)
+            question = pb.GetServerInfoRequest(env_id=self._request.env_id, make=self._request)
             request = pb.InteractRequest(get_server_info=question)
             answer = call(
                 transport, request, min(self._options.timeout or _INFO_SECONDS, LONGEST_SECONDS)

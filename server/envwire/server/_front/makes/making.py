@@ -21,6 +21,7 @@ from envwire.server._front.sessions.backlog import Backlog
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.log import log_made, log_not_made
 from envwire.server._front.sessions.record import SessionRecord
+from envwire.server._front.sessions.step_times import kind_of
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._front.tally import MADE
 from envwire.server._ipc.pictures import RENDER_MODE
@@ -94,9 +95,11 @@ class SessionMaker:
         session.owner, session.group = client.name, group.name
         session.activity.max_idle = self._config.max_idle
         session.what = session.env_id = request.env_id
+        session.kind = kind_of(request)
         session.as_arrays = request.vector.vectorization_mode not in {"", "sync"}
         if isinstance(order, SessionRecord):
-            session.env_id, session.as_arrays = order.env_id, order.as_arrays
+            session.env_id, session.kind = order.env_id, order.kind
+            session.as_arrays = order.as_arrays
             session.what = f"a copy of session {order.id}"
         self._sessions.add(session)
         placed = clock()

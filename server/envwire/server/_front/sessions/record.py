@@ -56,6 +56,7 @@ class SessionRecord:
         owner: Name of the client that made it.
         group: The group of its environment.
         env_id: The id of its environment.
+        kind: What decides how long its steps take (see `step_times`).
         what: The same, or the session that it is a copy of, for texts.
         as_arrays: Whether a vector environment steps its members as arrays instead of one after another.
         renders: Whether pictures can be taken of its environment.
@@ -82,6 +83,7 @@ class SessionRecord:
     owner: str = ""
     group: str = ""
     env_id: str = ""
+    kind: bytes = b""
     what: str = ""
     recording: str = ""
     recorded: bool = False

@@ -1,7 +1,8 @@
-"""Step time of each environment, for clients that choose how many environments to step together."""
+"""How long a step takes, for clients that choose how many environments to step together."""
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterable
 
@@ -14,26 +15,44 @@ _CHEAP = ("envwire.envs.envs.", "gymnasium.envs.classic_control.", "gymnasium.en
 _CHEAP_SECONDS = 8e-6
 #: Steps after which a session's mean counts, since the first step takes a hundred times as long as the others.
 _WARMUP_STEPS = 200
+#: Most kinds of environments whose times are kept: clients choose the keyword arguments.
+_MOST_KINDS = 4096
+
+
+def kind_of(request: pb.MakeRequest) -> bytes:
+    """Returns a digest of everything in a Make that decides how long a step takes."""
+    deciding = pb.MakeRequest(
+        env_id=request.env_id,
+        library=request.library,
+        prefer=request.prefer,
+        kwargs=request.kwargs,
+        wrappers=request.wrappers,
+        vector=pb.VectorRequest(member_kwargs=request.vector.member_kwargs),
+    )
+    if request.HasField("render_mode"):
+        deciding.render_mode = request.render_mode
+    return hashlib.sha256(deciding.SerializeToString(deterministic=True)).digest()
 
 
 class StepTimes:
-    """Step time by environment: the smallest mean of all sessions, since other programs can only add to the time.
+    """Step time by kind of environment: the smallest mean of all sessions, since other programs can only add to it.
 
     Args:
         listed: The environments that the server makes.
     """
 
     def __init__(self, listed: Iterable[pb.EnvironmentListing]) -> None:
-        self._measured: dict[str, float] = {}
-        self._known = {
-            listing.spec.id: _CHEAP_SECONDS
-            for listing in listed
-            if listing.spec.entry_point.startswith(_CHEAP)
+        self._measured: dict[bytes, float] = {}
+        self._cheap = {
+            listing.spec.id for listing in listed if listing.spec.entry_point.startswith(_CHEAP)
         }
 
-    def of(self, env_id: str) -> float | None:
+    def of(self, request: pb.MakeRequest) -> float | None:
         """Returns the time of a step in seconds; None if unknown."""
-        return self._measured.get(env_id, self._known.get(env_id))
+        known = (
+            request.env_id in self._cheap and not request.kwargs.entries and not request.wrappers
+        )
+        return self._measured.get(kind_of(request), _CHEAP_SECONDS if known else None)
 
     def update(self, sessions: Iterable[SessionRecord]) -> None:
         """Updates the times from the means of the current sessions."""
@@ -41,5 +60,7 @@ class StepTimes:
             steps = session.steps
             if steps >= _WARMUP_STEPS and not session.as_arrays:
                 stepping = session.counters.stepping / 1e9
-                before = self._measured.get(session.env_id, math.inf)
-                self._measured[session.env_id] = min(before, stepping / steps)
+                before = self._measured.pop(session.kind, math.inf)
+                self._measured[session.kind] = min(before, stepping / steps)
+        while len(self._measured) > _MOST_KINDS:
+            del self._measured[next(iter(self._measured))]
