@@ -184,6 +184,7 @@ class AdaptiveSpin:
             poll: Called with 0; returns what is ready, without waiting.
         """
         self.begun = self._clock()
+        self._waits += 1
         while self.short:
             if ready := poll(0):
                 return ready
