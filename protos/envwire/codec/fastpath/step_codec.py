@@ -86,6 +86,9 @@ def step_codec(family: Family, *, vector: bool = False) -> StepCodec:
 _REQUEST: Final = tag(environment_pb2.InteractRequest, "step")
 _SEQUENCE: Final = tag(environment_pb2.StepRequest, "sequence")
 _ACTION: Final = tag(environment_pb2.StepRequest, "action")
+_BYTES: Final = tuple(bytes((byte,)) for byte in range(256))
+# In 128 steps that follow each other only the first byte of the number changes, besides the action. Writer and reader
+# remember what was before it, what was between it and the action, the smallest such byte, and the number it stands for.
 
 
 class StepRequestWriter:
@@ -93,30 +96,32 @@ class StepRequestWriter:
 
     def __init__(self) -> None:
         self._action = ValueWriter()
-        #: Lengths of the last number and the last action, and what was written before each.
-        self._last = (0, 0), b"", b""
+        #: Of the last request: that number, that byte, the action's length, what was before, and what was between.
+        self._last = 0, 0, -1, b"", b""
 
     def write(self, sequence: int, action: Any) -> bytes | None:
         """Returns the InteractRequest of a step, without a header; None if the action is left to protobuf."""
         value = self._action.write(action)
         if value is None:
             return None
-        number = varint(sequence)
-        last, before, between = self._last
-        lengths = len(number), len(value)
-        if lengths != last:
-            between = _ACTION + varint(len(value))
-            before = _REQUEST + varint(len(_SEQUENCE) + sum(lengths) + len(between)) + _SEQUENCE
-            self._last = lengths, before, between
-        return b"".join((before, number, between, value))
+        first, lowest, length, before, between = self._last
+        count = sequence - first
+        if 0 <= count < 0x80 and len(value) == length:
+            return b"".join((before, _BYTES[lowest + count], between, value))
+        return self._begin(sequence, value)
+
+    def _begin(self, sequence: int, value: bytes) -> bytes:
+        """Returns a request that differs from the last one in more than a byte and the action, and remembers it."""
+        number, count = varint(sequence), sequence & 0x7F
+        between = number[1:] + _ACTION + varint(len(value))
+        length = len(_SEQUENCE) + 1 + len(between) + len(value)
+        before = _REQUEST + varint(length) + _SEQUENCE
+        self._last = sequence - count, number[0] - count, len(value), before, between
+        return b"".join((before, number[:1], between, value))
 
 
 class StepRequestReader:
-    """Reads the steps of one session.
-
-    In 128 steps that follow each other only the first byte of the number changes, besides the action: all others are
-    compared with the last request's.
-    """
+    """Reads the steps of one session; all but that byte and the action is compared with the last request's."""
 
     def __init__(self) -> None:
         #: Of the last request: its length, what was before the number, where that ended, what was between the number's

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import repeat
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.client import FARM_PREFIX, TOKEN_PREFIX, Client
@@ -121,7 +122,7 @@ class Access:
         """Returns a function that identifies a client at each request, at no cost until the tokens change."""
         tokens, client = self._tokens, self.identify(peer)
         if tokens is None:
-            return lambda: client
+            return repeat(client).__next__  # in C: a stream calls it for each request
         valid = tokens.tokens()
 
         def identify() -> Client:

@@ -22,6 +22,10 @@ class Deadline:
 
     Args:
         cancel: Ends the wait; called from another thread.
+
+    Attributes:
+        at: When the current wait ends, by the monotonic clock; infinity without one. A stream sets it for each step.
+        missed: Whether a wait was overdue.
     """
 
     def __init__(self, cancel: Callable[[], object] = lambda: None) -> None:

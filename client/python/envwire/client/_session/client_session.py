@@ -201,25 +201,29 @@ class ClientSession:
         Raises:
             RemoteError: The answer breaks the contract.
         """
+        operation = self._operation
         try:
-            return self._received(message, attachments)
+            if type(operation) is Step and message and message[0] == STEP_RESPONSE:
+                self._answered(message, attachments)
+                if not operation.mirror:
+                    result = self._decode_step(message, attachments)
+                    if result is not None:
+                        return Answered((result, None))
+                return self._read(message, attachments)
+            return self._receive_any(message, attachments)
         except _BROKEN as error:
             raise broken_answer(self.label, error) from error
 
-    def _received(self, message: bytes, attachments: Area | None) -> Event:
-        operation = self._operation
-        if type(operation) is Step and message and message[0] == STEP_RESPONSE:
-            self._answered(message, attachments)
-            if not operation.mirror:
-                result = self._decode_step(message, attachments)
-                if result is not None:
-                    return Answered((result, None))
-        elif RESPONSES.kind(message) == "error":
+    def _receive_any(self, message: bytes, attachments: Area | None) -> Event:
+        if RESPONSES.kind(message) == "error":
             return self._receive_error(message)
-        elif self.state is State.MAKING:
+        if self.state is State.MAKING:
             return self._receive_make(self._parsed(message).make)
-        else:
-            self._answered(message, attachments)
+        self._answered(message, attachments)
+        return self._read(message, attachments)
+
+    def _read(self, message: bytes, attachments: Area | None) -> Event:
+        operation = self._operation
         response = self._parsed(message)
         answer = getattr(response, response.WhichOneof("response") or operation.kind)
         if isinstance(operation, Close):

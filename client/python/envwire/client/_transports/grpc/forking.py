@@ -41,13 +41,15 @@ class _Forks:
     Attributes:
         turn: Held while the process forks, and while a channel is opened or closed or a call begins that goes on by
             itself: a child would inherit gRPC's locks, held. Re-entrant, as collecting garbage may close a channel.
+        forking: Whether the process is about to fork: who begins a call waits for its turn first, because a thread that
+            steps without a pause would otherwise never let go of its connection.
     """
 
     def __init__(self) -> None:
         self._known: weakref.WeakSet[Forkable] = weakref.WeakSet()
         self._held: list[Forkable] = []
         self.turn = threading.RLock()
-        self._forking = False
+        self.forking = False
         self._hooked = False
 
     def register(self, connection: Forkable) -> None:
@@ -60,18 +62,9 @@ class _Forks:
                 before=self._before, after_in_parent=self._after, after_in_child=self._after
             )
 
-    def begin(self, connection: Forkable) -> None:
-        """Begins a call; waits while the process forks. The caller releases `in_use` after it."""
-        # A thread that steps without a pause would otherwise never let go of its connection.
-        if self._forking:
-            with self.turn:
-                pass
-        connection.in_use.acquire()
-        connection.user = threading.get_ident()
-
     def _before(self) -> None:
         self.turn.acquire()
-        self._forking = True
+        self.forking = True
         finish = time.monotonic() + _FINISH_SECONDS
         late = [each for each in list(self._known) if not self._held_by(each, finish)]
         for connection in late:
@@ -92,9 +85,9 @@ class _Forks:
     def _after(self) -> None:
         while self._held:
             self._held.pop().in_use.release()
-        self._forking = False
+        self.forking = False
         self.turn.release()
 
 
-_forks = _Forks()
-register, begin, turn = _forks.register, _forks.begin, _forks.turn
+forks = _Forks()
+register, turn = forks.register, forks.turn

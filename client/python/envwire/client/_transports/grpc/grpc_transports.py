@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from envwire.client._drivers.watchdog import Deadline
 from envwire.client._errors.connections import broken, timed_out
 from envwire.client._session.requests import GET_STATS
 from envwire.client._transports.connect_wait import ConnectWait
-from envwire.client._transports.grpc import forking
+from envwire.client._transports.grpc.forking import forks
 from envwire.client._transports.grpc.gateway import make_with_ticket
 from envwire.client._transports.grpc.grpc_connection import (
     INTERACT,
@@ -28,14 +29,15 @@ from envwire.client._transports.grpc.grpc_connection import (
 )
 from envwire.client.credentials import Credentials
 from envwire.client.errors import ServerUnavailableError
-from envwire.codec.fastpath.attached_arrays import extract_arrays
+from envwire.codec.fastpath.attached_arrays import EXTRACTED_FROM, extract_arrays
 from envwire.codec.notices import TRAILER
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
-from envwire.wire.envelope import REQUESTS, RESPONSES, STEP_REQUEST, with_header
+from envwire.wire.envelope import REQUESTS, RESPONSES, STEP_REQUEST, STEP_RESPONSE, with_header
 from envwire.wire.frames import Reply
 
 _RENEW_SECONDS = 10.0
+_STEP_ANSWER = bytes([STEP_RESPONSE])
 #: Seconds between two blocking calls whose trailing metadata is read, which takes 6 % of the client's time for a call.
 #: A draining server sends its notices with every call.
 _NOTICES_SECONDS = 0.1
@@ -72,10 +74,15 @@ class GrpcTransport:
         connection.rest, connection.interrupt = self._rest, self._cut_call
 
     def _begin(self) -> None:
-        """Keeps other threads from forking until `_finish`, for a call of two halves."""
-        if self._held is None:
-            forking.begin(self.connection)
-            self._held = self.connection.in_use
+        """Begins a call, or its first half: keeps other threads from forking until `_finish`."""
+        if self._held is not None:
+            return
+        if forks.forking:
+            with forks.turn:
+                pass
+        self.connection.in_use.acquire()
+        self.connection.user = threading.get_ident()
+        self._held = self.connection.in_use
 
     def _cut_call(self) -> None:
         """Ends the call that is under way in another thread, for a fork; it raises `_after_cut`."""
@@ -239,7 +246,7 @@ class UnaryTransport(GrpcTransport):
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Renews a lease in the background (see `Transport.keep_alive`)."""
-        with forking.turn:
+        with forks.turn:
             # Keeps a reference to the call: gRPC cancels calls that are garbage-collected.
             _, self._renewal = self._begun(request, _RENEW_SECONDS, header)
             self._renewed = threading.Event()
@@ -276,7 +283,7 @@ class UnaryTransport(GrpcTransport):
 
     def close(self) -> None:
         """Ends what keeps the session, and closes the channel."""
-        with forking.turn:
+        with forks.turn:
             self._end_presence()
         super().close()
 
@@ -321,7 +328,7 @@ class StreamTransport(GrpcTransport):
         self._begin()
         stream = self._stream or self._start()
         self._timeout = timeout
-        self._deadline.start(timeout)
+        self._deadline.at = time.monotonic() + timeout
         stream.requests.put(with_header(request, header))
 
     @property
@@ -344,7 +351,7 @@ class StreamTransport(GrpcTransport):
         """Reads from the stream (see `Pipelined.receive_ahead`)."""
         self._begin()
         self._timeout = timeout
-        self._deadline.start(timeout)
+        self._deadline.at = time.monotonic() + timeout
         return self.receive()
 
     def receive(self) -> Reply:
@@ -352,10 +359,11 @@ class StreamTransport(GrpcTransport):
         try:
             if self._stream is None:  # ended in the meantime, as by a fork
                 raise broken(f"the stream to {self.connection.target} was ended")
-            reply = extract_arrays(next(self._stream.replies))
-            if RESPONSES.kind(reply.message) == "make":
-                self._deadline.stop()
-                self._follow(pb.InteractResponse.FromString(reply.message).make)
+            message = next(self._stream.replies)
+            reply = Reply(message) if len(message) < EXTRACTED_FROM else extract_arrays(message)
+            if message[:1] != _STEP_ANSWER and RESPONSES.kind(message) == "make":
+                self._deadline.at = math.inf
+                self._follow(pb.InteractResponse.FromString(message).make)
             return reply
         except BaseException as error:
             # So that a late reply cannot be taken for the next request's, the next call opens a new stream.
@@ -364,7 +372,7 @@ class StreamTransport(GrpcTransport):
                 return Reply(RESPONSES.wrap("error", status))
             raise self._failure(error, self._timeout) from error
         finally:
-            self._deadline.stop()
+            self._deadline.at = math.inf
             self._finish()
 
     def _failure(self, error: BaseException, timeout: float) -> BaseException:
@@ -403,7 +411,7 @@ class StreamTransport(GrpcTransport):
 
     def close(self) -> None:
         """Closes the stream and the channel."""
-        with forking.turn:
+        with forks.turn:
             self._rest()
         super().close()
 
