@@ -14,11 +14,15 @@ _UNPOLLED_SECONDS = 1e-3
 
 
 class Poller:
-    """The descriptors to poll, with the callbacks for when they are readable."""
+    """The descriptors to poll, with the callbacks for when they are readable.
 
-    def __init__(self) -> None:
+    Args:
+        spin: How waits begin; by default as this machine's processors allow.
+    """
+
+    def __init__(self, spin: AdaptiveSpin | None = None) -> None:
         self._poll = select.poll()
-        self._spin = AdaptiveSpin()
+        self._spin = spin or AdaptiveSpin()
         self._ready: dict[int, Callable[[], None]] = {}
         self._deadlines: dict[int, tuple[float, Callable[[], None]]] = {}
         self._mailbox: Mailbox | None = None

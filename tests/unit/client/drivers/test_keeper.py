@@ -29,7 +29,6 @@ def test_nothing_stays_of_sessions_that_were_closed(on_lost: str) -> None:
         env.reset(seed=1)
         drivers.append(weakref.ref(driver_of(env)))
         env.close()
-    gc.collect()
     assert gone(drivers)
 
 
@@ -42,15 +41,22 @@ def test_nor_in_a_loop() -> None:
             await env.reset(seed=1)
             drivers.append(weakref.ref(driver_of(env).blocking))
             await env.close()
-        gc.collect()
         return gone(drivers)
 
     assert asyncio.run(closed())
 
 
 def gone(drivers: list[Any]) -> bool:
-    """Waits until nothing refers to the drivers; the keeper's thread does while it looks which leases are due."""
-    return eventually(lambda: all(driver() is None for driver in drivers))
+    """Waits until the garbage collector frees the drivers.
+
+    It collects again and again: while the keeper's thread looks which leases are due, it refers to the drivers.
+    """
+
+    def none_left() -> bool:
+        gc.collect()
+        return all(driver() is None for driver in drivers)
+
+    return eventually(none_left)
 
 
 class Leaving:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import mmap
 import socket
 import time
@@ -48,29 +49,34 @@ def client() -> Iterator[Client]:
         yield made
 
 
-def serve_until(waiting: Poller, condition: Callable[[], bool]) -> bool:
-    deadline = time.monotonic() + SECONDS
-    while not condition() and time.monotonic() < deadline:
-        waiting.serve()
-    return condition()
+def spinning(clock: Callable[[], float]) -> Poller:
+    """A poller whose last wait was short, so that it polls first."""
+    spin = AdaptiveSpin(clock)
+    spin.short = True
+    return Poller(spin)
 
 
 @pytest.fixture
-def waiting(monkeypatch: pytest.MonkeyPatch) -> Poller:
-    """A poller whose last wait was short, so that it polls first."""
-    made = Poller()
-    monkeypatch.setattr(made._spin, "short", True)
-    return made
+def waiting() -> Poller:
+    return spinning(time.perf_counter)
+
+
+@pytest.fixture
+def sleeping() -> Poller:
+    """A poller that never begins with a spin."""
+    return Poller(AdaptiveSpin(alone=True))
 
 
 def test_a_client_that_steps_without_a_pause_keeps_no_socket_from_being_served(
-    waiting: Poller, client: Client
+    client: Client,
 ) -> None:
-    ways, heard = list[bool](), list[bytes]()
+    """It serves the client's mailbox alone for a millisecond, and then polls the sockets."""
+    waiting = spinning(itertools.count(1.0, 1e-4).__next__)
+    steps, heard = list[bool](), list[bytes]()
 
     def step() -> None:
         client.serve()
-        ways.append(client.request())
+        steps.append(client.request())
 
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -79,26 +85,31 @@ def test_a_client_that_steps_without_a_pause_keeps_no_socket_from_being_served(
         client.boxes.look()
         client.request()
         theirs.sendall(b"!")
-        assert serve_until(waiting, lambda: bool(heard))
+        waiting.serve()
+        assert heard == [b"!"]
         theirs.sendall(b"?")
-        assert serve_until(waiting, lambda: len(heard) == 2)
-    assert any(ways)
+        while len(heard) < 2:
+            waiting.serve()
+            assert len(steps) < 20
+    assert len(steps) > 5
+    assert all(steps)
 
 
 def test_a_client_that_puts_frames_for_ever_keeps_no_socket_from_being_served(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    sleeping: Poller, client: Client
 ) -> None:
     """Although it is told that this end sleeps."""
-    waiting, heard, served = Poller(), list[bytes](), list[bool]()
-    monkeypatch.setattr(AdaptiveSpin, "begin", lambda _: False)
-    monkeypatch.setattr(Mailbox, "sleep", lambda _: True)
+    heard, served = list[bytes](), list[bool]()
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        waiting.watch(client.server.fileno(), lambda: served.append(True), client.boxes)
-        waiting.watch(ours.fileno(), lambda: heard.append(ours.recv(1)))
+        # It does not take the frame, so there is always one.
+        sleeping.watch(client.server.fileno(), lambda: served.append(True), client.boxes)
+        sleeping.watch(ours.fileno(), lambda: heard.append(ours.recv(1)))
+        client.boxes.look()
+        client.request()
         theirs.sendall(b"!")
         for _ in range(3):
-            waiting.serve()
+            sleeping.serve()
     assert heard == [b"!"]
     assert len(served) == 2
 
@@ -119,20 +130,19 @@ def test_requests_are_served_wherever_they_come(waiting: Poller, client: Client)
 
 
 def test_a_request_that_comes_before_it_falls_asleep_is_served(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    sleeping: Poller, client: Client
 ) -> None:
     """Without a spin, and without a byte on the socket."""
-    waiting, served = Poller(), list[bool]()
-    monkeypatch.setattr(AdaptiveSpin, "begin", lambda _: False)
+    served = list[bool]()
 
     def step() -> None:
         client.serve()
         served.append(True)
 
-    waiting.watch(client.server.fileno(), step, client.boxes)
+    sleeping.watch(client.server.fileno(), step, client.boxes)
     client.boxes.look()
     assert client.request()
-    waiting.serve()
+    sleeping.serve()
     assert served
 
 
