@@ -1,15 +1,20 @@
-"""Servers of the tests, forked from a process that has imported their program: a start costs half as much.
+"""Servers of the tests, forked from a process that has imported their programs: a start costs a fourth as much.
 
-A new interpreter takes half a second of processor time to import the program of a server, two hundred times in a run.
-So each process of tests starts one more, the origin, which imports the program and forks for each server: with the
-streams, the environment variables and the working directory that a new interpreter would have got from the test.
-Nothing that it imports starts threads or gRPC. What a server does once its program is imported is the same, and it
-starts its fork server, as ever, in a new interpreter. Programs and commands of tests start servers in new interpreters.
+A new interpreter takes half a second of processor time to import the program of a server, and as long for that of its
+fork server, two hundred times in a run. So each process of tests starts one more, the origin, which imports both
+programs and forks for each server: with the streams, the environment variables and the working directory that a new
+interpreter would have got from the test. The server's process forks once more, before it does anything else: for its
+first fork server. Nothing that the origin imports starts threads or gRPC. What a process does once its program is
+imported is the same.
+
+A fork server is a new interpreter where that matters: when it is not the server's first, for interpreters of groups,
+and when a test changed environment variables. Programs and commands of tests start servers in new interpreters.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import select
@@ -17,55 +22,55 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Generic, NoReturn, TypeVar
 
 _PACKET_BYTES = 1 << 18
 _STREAMS = 3
 _END_SECONDS = 60.0
+#: Variables that differ although no test changed them.
+_PASSING = {"PYTEST_CURRENT_TEST"}
+
+Text = TypeVar("Text", str, bytes)
 
 
-class ForkedServer:
-    """What `subprocess.Popen` is for a new interpreter, as far as `Server` uses it.
+class Forked(Generic[Text]):
+    """What `subprocess.Popen` is for a new interpreter, as far as servers use it.
 
     Args:
-        origin: Connection to the process that forks.
+        pid: Id of the process.
+        stdin: Its standard input.
+        stdout: Its standard output.
+        status: Waits for its exit status up to so many seconds, if a number is given, and returns it.
     """
 
-    def __init__(self, origin: socket.socket) -> None:
-        own, theirs = socket.socketpair()
-        read, stdin = os.pipe()
-        stdout, write = os.pipe()
-        given = [read, write, 2, theirs.fileno()]
-        surroundings = {"env": dict(os.environ), "cwd": os.getcwd()}
-        socket.send_fds(origin, [json.dumps(surroundings).encode()], given)
-        for descriptor in (read, write):
-            os.close(descriptor)
-        theirs.close()
-        self._exit = own  # says the process id, and the exit status later
-        self.stdin: IO[str] = os.fdopen(stdin, "w")
-        self.stdout: IO[str] = os.fdopen(stdout)
-        self.pid = int.from_bytes(_exactly(own, 4), "little", signed=True)
-        self._process = os.pidfd_open(self.pid)
+    def __init__(
+        self,
+        pid: int,
+        stdin: IO[Text],
+        stdout: IO[Text],
+        status: Callable[[float | None], int | None],
+    ) -> None:
+        self.pid = pid
+        self.stdin, self.stdout = stdin, stdout
         self.returncode: int | None = None
+        self._status = status
+        self._process = os.pidfd_open(pid)
 
     def poll(self) -> int | None:
         """Returns the exit status; None while the process runs."""
-        return self._status(0.0)
+        if self.returncode is None:
+            self.returncode = self._status(0.0)
+        return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
         """Waits for the exit status."""
-        status = self._status(timeout)
-        if status is None:
-            raise subprocess.TimeoutExpired("a forked server", timeout or 0.0)
-        return status
-
-    def _status(self, timeout: float | None) -> int | None:
-        if self.returncode is None and select.select([self._exit], [], [], timeout)[0]:
-            self.returncode = int.from_bytes(_exactly(self._exit, 4), "little", signed=True)
-            self._exit.close()
+        if self.returncode is None:
+            self.returncode = self._status(timeout)
+        if self.returncode is None:
+            raise subprocess.TimeoutExpired("a forked process", timeout or 0.0)
         return self.returncode
 
     def send_signal(self, number: int) -> None:
@@ -85,23 +90,63 @@ class ForkedServer:
         os.close(self._process)
 
 
-def _exactly(connection: socket.socket, count: int) -> bytes:
-    data = connection.recv(count, socket.MSG_WAITALL)
-    if len(data) < count:
+def _forked_server(origin: socket.socket) -> Forked[str]:
+    """Has the origin fork a server."""
+    own, theirs = socket.socketpair()  # says the process id, and the exit status later
+    (read, stdin), (stdout, write) = os.pipe(), os.pipe()
+    surroundings = {"env": dict(os.environ), "cwd": os.getcwd()}
+    given = [read, write, 2, theirs.fileno()]
+    socket.send_fds(origin, [json.dumps(surroundings).encode()], given)
+    _close(read, write, theirs.detach())
+
+    def status(seconds: float | None) -> int | None:
+        if not _readable(own.fileno(), seconds):
+            return None
+        with own:
+            return _number(own)
+
+    return Forked(_number(own), os.fdopen(stdin, "w"), os.fdopen(stdout), status)
+
+
+def _number(connection: socket.socket) -> int:
+    data = connection.recv(4, socket.MSG_WAITALL)
+    if len(data) < 4:
         raise RuntimeError("the process that forks the tests' servers is gone; its output says why")
-    return data
+    return int.from_bytes(data, "little", signed=True)
+
+
+def _readable(descriptor: int, seconds: float | None) -> bool:
+    return bool(select.select([descriptor], [], [], seconds)[0])
+
+
+def _close(*descriptors: int) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)
 
 
 @contextlib.contextmanager
 def forked_servers() -> Iterator[None]:
-    """Lets `Server` fork its processes, from an origin that starts with the first and ends here."""
+    """Lets `Server` fork its processes, from an origin that starts with the first and ends here.
+
+    Raises:
+        AssertionError: A test did not stop its server.
+    """
     import pytest  # not in the origin
 
     variables = dict(os.environ)  # before tests change them
+    started: list[tuple[str, Forked[str]]] = []
     with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
         origin = cache(lambda: stack.enter_context(_origin(variables)))
-        patch.setattr("envwire.server.server._new_process", lambda: ForkedServer(origin()))
+
+        def fork() -> Forked[str]:
+            server = _forked_server(origin())
+            started.append((os.environ.get("PYTEST_CURRENT_TEST", ""), server))
+            return server
+
+        patch.setattr("envwire.server.server._new_process", fork)
         yield
+        left = [test for test, server in started if server.poll() is None]
+        assert not left, f"servers that are not stopped, of {left}"
 
 
 @contextlib.contextmanager
@@ -125,8 +170,16 @@ def _origin(variables: dict[str, str]) -> Iterator[socket.socket]:
 
 def _serve(tests: socket.socket) -> int:
     """Forks a server for each request, until the tests have ended; returns its exit status in a server's process."""
-    from envwire.server import _server_process  # only the origin runs servers
+    from envwire.server import _server_process
+    from envwire.server._hosting.libraries import load_libraries
+    from envwire.server._worker import main  # of the fork servers
 
+    del main
+    variables = dict(os.environ)
+    load_libraries(())  # sets variables, too
+    by_imports = {name: os.environ[name] for name in os.environ.keys() - variables}
+    gc.collect()
+    gc.freeze()
     poll = select.poll()
     poll.register(tests, select.POLLIN)
     running: dict[int, tuple[int, int]] = {}
@@ -142,11 +195,12 @@ def _serve(tests: socket.socket) -> int:
             pid = os.fork()
             if pid == 0:
                 tests.detach()
-                _become_server(json.loads(request), descriptors[:_STREAMS])
+                _become(json.loads(request), descriptors[:_STREAMS])
+                _prepare_forkserver(variables, by_imports)
+                sys.argv = [_server_process.__name__]
                 return _server_process.main()
             *streams, told = descriptors
-            for descriptor in streams:
-                os.close(descriptor)
+            _close(*streams)
             _tell(told, pid)
             process = os.pidfd_open(pid)
             running[process] = pid, told
@@ -156,8 +210,7 @@ def _serve(tests: socket.socket) -> int:
 def _tell_the_end(process: int, pid: int, told: int) -> None:
     _, status = os.waitpid(pid, 0)
     _tell(told, os.waitstatus_to_exitcode(status))
-    for descriptor in (process, told):
-        os.close(descriptor)
+    _close(process, told)
 
 
 def _tell(told: int, number: int) -> None:
@@ -165,17 +218,83 @@ def _tell(told: int, number: int) -> None:
         os.write(told, number.to_bytes(4, "little", signed=True))
 
 
-def _become_server(surroundings: dict[str, Any], streams: list[int]) -> None:
+def _become(surroundings: dict[str, Any], streams: Sequence[int], kept: int = _STREAMS) -> None:
+    """Becomes a process as new as an interpreter that has just imported its program; keeps one more descriptor."""
     os.setsid()
     for number, (name, mode) in enumerate({"stdin": "r", "stdout": "w", "stderr": "w"}.items()):
         os.dup2(streams[number], number)
         setattr(sys, name, os.fdopen(number, mode, closefd=False))  # the origin's may be a file
-    os.closerange(_STREAMS, os.sysconf("SC_OPEN_MAX"))
+    os.closerange(_STREAMS, kept)
+    os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
     os.environ.clear()
     os.environ.update(surroundings["env"])
     os.chdir(surroundings["cwd"])
     sys.path[0] = surroundings["cwd"]
-    sys.argv = ["envwire.server._server_process"]
+
+
+def _prepare_forkserver(variables: dict[str, str], by_imports: dict[str, str]) -> None:
+    """Forks, in a server's process, the one that becomes its first fork server.
+
+    Args:
+        variables: The environment variables that the origin was started with.
+        by_imports: Those that its imports have set.
+    """
+    from envwire.server._processes import forkserver_start
+
+    own, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    pid = os.fork()
+    if pid == 0:
+        own.close()
+        _become_forkserver(theirs, by_imports)
+    theirs.close()
+    new_process = forkserver_start._new_process
+
+    def first(command: list[str], given: dict[str, str], control: int, output: int) -> Any:
+        forkserver_start._new_process = new_process
+        with own:
+            like_ours = command[:-1] == [sys.executable, "-m", forkserver_start.PROGRAM]
+            if like_ours and _lasting(given) == _lasting(variables):
+                (read, stdin), (stdout, write) = os.pipe(), os.pipe()
+                socket.send_fds(own, [json.dumps(given).encode()], [read, write, output, control])
+                _close(read, write)
+                return _child(pid, os.fdopen(stdin, "wb"), os.fdopen(stdout, "rb"))
+        os.waitpid(pid, 0)
+        return new_process(command, given, control, output)
+
+    forkserver_start._new_process = first
+
+
+def _lasting(variables: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if name not in _PASSING}
+
+
+def _child(pid: int, stdin: IO[bytes], stdout: IO[bytes]) -> Forked[bytes]:
+    """Returns a process that this one has forked."""
+
+    def status(seconds: float | None) -> int | None:
+        if not _readable(process, seconds):
+            return None
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+    forked = Forked(pid, stdin, stdout, status)
+    process = forked._process
+    return forked
+
+
+def _become_forkserver(server: socket.socket, by_imports: dict[str, str]) -> NoReturn:
+    """Waits until the server starts its fork server, and becomes it; ends with a server that starts none."""
+    from envwire.server._processes.forkserver_start import PROGRAM
+    from envwire.server._worker import main as worker
+
+    given, descriptors, _, _ = socket.recv_fds(server, _PACKET_BYTES, _STREAMS + 1)
+    if not given:
+        os._exit(0)
+    *streams, control = descriptors
+    env = {**by_imports, **json.loads(given)}
+    _become({"env": env, "cwd": os.getcwd()}, streams, control)
+    sys.argv = [worker.__file__, str(control)]
+    sys.orig_argv = [sys.executable, "-m", PROGRAM, str(control)]
+    sys.exit(worker.main())
 
 
 if __name__ == "__main__":

@@ -116,15 +116,8 @@ class ForkserverProcess:
         reading, output = os.pipe2(os.O_CLOEXEC)
         self._output = OutputTail(reading)
         self._output.follow(lambda: (name, {}))
-        # Not the event loop's subprocess functions: they fork, and run gRPC's fork handlers in a process that serves.
-        self._process = subprocess.Popen(  # noqa: S603 - our own program
-            [*command, str(theirs.fileno())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=output,
-            pass_fds=[theirs.fileno()],
-            start_new_session=True,
-            env=variables,
+        self._process = _new_process(
+            [*command, str(theirs.fileno())], variables, theirs.fileno(), output
         )
         theirs.close()
         os.close(output)
@@ -161,6 +154,22 @@ class ForkserverProcess:
         await asyncio.to_thread(wait_or_kill, self._process, _LEAVE_SECONDS)
         self._output.drain()
         spared.discard(self.pid)
+
+
+def _new_process(
+    command: list[str], variables: dict[str, str], control: int, output: int
+) -> subprocess.Popen[bytes]:
+    """Starts the program, which then waits for its settings."""
+    # Not the event loop's subprocess functions: they fork, and run gRPC's fork handlers in a process that serves.
+    return subprocess.Popen(  # noqa: S603 - our own program
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=output,
+        pass_fds=[control],
+        start_new_session=True,
+        env=variables,
+    )
 
 
 def _introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> Loaded:
