@@ -15,6 +15,8 @@ from typing import Any
 
 #: Beginning of the line by which a program says that it serves.
 READY = "ready: "
+#: Seconds for the further lines of a program that says why it does not start.
+_REST_SECONDS = 5.0
 
 
 class ChildProgram:
@@ -36,6 +38,7 @@ class ChildProgram:
         )
         self.pid = self._process.pid
         self._answers: asyncio.ReadTransport | None = None
+        self._reader: asyncio.StreamReader | None = None
 
     async def start(self, name: str, settings: str, seconds: float) -> str:
         """Sends the settings, waits until the program is ready, and returns what it says after "ready: ".
@@ -53,6 +56,7 @@ class ChildProgram:
         except TimeoutError:
             raise OSError(f"{name} did not start within {seconds:g} s") from None
         if not said.startswith(READY):
+            said += await self._rest()
             raise OSError(said or f"{name} ended before it was ready; its output above says why")
         return said.removeprefix(READY)
 
@@ -68,7 +72,7 @@ class ChildProgram:
         with contextlib.suppress(BrokenPipeError):
             await asyncio.to_thread(process.stdin.write, settings.encode() + b"\n")
             process.stdin.flush()
-        answers = asyncio.StreamReader()
+        answers = self._reader = asyncio.StreamReader()
         self._answers, _ = await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(answers), process.stdout
         )
@@ -77,6 +81,15 @@ class ChildProgram:
         except asyncio.TimeoutError:
             raise TimeoutError from None
         return line.decode().strip()
+
+    async def _rest(self) -> str:
+        """Returns the further lines of a program that says why it ends."""
+        if self._reader is None:
+            return ""
+        with contextlib.suppress(asyncio.TimeoutError):
+            rest = await asyncio.wait_for(self._reader.read(), _REST_SECONDS)
+            return "\n" * bool(rest) + rest.decode(errors="replace").rstrip()
+        return ""
 
     async def wait(self) -> int:
         """Waits until the program ends; returns its exit status."""

@@ -44,6 +44,20 @@ def test_one_that_ends_says_nothing(program: Path) -> None:
     assert asyncio.run(spoken("x" * 100, 30.0)) == ("", 3)
 
 
+def test_all_lines_of_an_error_are_told(program: Path) -> None:
+    program.write_text("print('the module raised:\\nTraceback\\nRuntimeError: no licence')")
+
+    async def scene() -> None:
+        child = ChildProgram("child_of_a_test")
+        try:
+            await child.start("a program", "", 30.0)
+        finally:
+            await child.stop(0.2)
+
+    with pytest.raises(OSError, match=r"^the module raised:\nTraceback\nRuntimeError: no licence$"):
+        asyncio.run(scene())
+
+
 def test_one_that_says_nothing_is_not_waited_for(program: Path) -> None:
     program.write_text("import sys\nsys.stdin.read()\n")
     with pytest.raises(TimeoutError):
