@@ -56,7 +56,7 @@ class Queue:
         if self._sessions.reservations.has(reservation) or not self._must_wait(group):
             self._sessions.reserve(owner, reservation, group)
         elif len(self._queue) < self._length:
-            await self._queue.wait(Wanted(owner, group), self._timeout, self._too_late)
+            await self._queue.wait(Wanted(owner, group), self._timeout, self._too_late, owner)
         else:
             waiting = f"; {len(self._queue)} wait already" * bool(self._length)
             raise self._sessions.no_slot(waiting, group)
@@ -71,7 +71,7 @@ class Queue:
         return self._sessions.no_slot(waited, want.group)
 
     def _advance(self) -> None:
-        """Gives free slots to the Makes that have waited longest."""
+        """Gives free slots to the waiting Makes, a client at a time."""
         for turn in self._queue:
             if self._sessions.full:
                 return

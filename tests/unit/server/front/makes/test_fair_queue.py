@@ -84,3 +84,60 @@ def test_time_is_up() -> None:
         assert not queue
 
     run(scene)
+
+
+async def wait_as(queue: Queue, client: str, *wants: str) -> list[asyncio.Task[int]]:
+    tasks = [asyncio.ensure_future(queue.wait(want, 60.0, too_late, client)) for want in wants]
+    await asyncio.sleep(0)
+    return tasks
+
+
+def test_the_first_turn_of_a_client_is_not_behind_the_thousand_of_another() -> None:
+    async def scene(queue: Queue, _: list[tuple[str, int]]) -> None:
+        tasks = await wait_as(queue, "one", *(f"a{number}" for number in range(1000)))
+        served: list[str] = []
+
+        async def serve(count: int) -> None:
+            for _ in range(count):  # one slot at a time becomes free
+                turn = next(iter(queue))
+                turn.come.set_result(0)
+                served.append(turn.want)
+                await asyncio.sleep(0)
+
+        await serve(5)
+        tasks += await wait_as(queue, "other", "b0", "b1")
+        await serve(5)
+        assert served == ["a0", "a1", "a2", "a3", "a4", "b0", "a5", "b1", "a6", "a7"]
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        assert not queue._rounds
+
+    run(scene)
+
+
+def test_slots_that_are_free_at_once_are_shared() -> None:
+    async def scene(queue: Queue, _: list[tuple[str, int]]) -> None:
+        tasks = await wait_as(queue, "one", "a0", "a1", "a2")
+        tasks += await wait_as(queue, "other", "b0", "b1")
+        assert [turn.want for turn in queue] == ["a0", "b0", "a1", "b1", "a2"]
+        for task in tasks:
+            task.cancel()
+
+    run(scene)
+
+
+def test_a_full_queue_has_room_for_a_client_of_which_none_waits() -> None:
+    async def scene(queue: Queue, _: list[tuple[str, int]]) -> None:
+        tasks = await wait_as(queue, "one", "a0", "a1")
+        assert queue.has_room(3, "one")
+        assert not queue.has_room(2, "one")
+        assert queue.has_room(2, "other")
+        tasks += await wait_as(queue, "other", "b0")
+        assert not queue.has_room(2, "other")
+        tasks += await wait_as(queue, "third", "c0")
+        assert not queue.has_room(2, "fourth")
+        for task in tasks:
+            task.cancel()
+
+    run(scene)
