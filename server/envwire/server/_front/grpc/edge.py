@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import math
+import time
 from typing import Any, NoReturn
 from urllib.parse import unquote
 
@@ -33,6 +35,10 @@ _CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.Statu
 _HANDSHAKE_MS = 10_000
 #: Interval of pings to a silent client, and longest wait for their answer. A dead client is detected after their sum.
 _KEEPALIVE_MS, _KEEPALIVE_TIMEOUT_MS = 20_000, 10_000
+#: Seconds before its deadline, and the part of its time, in which the answer to a Make is no longer sent. The client's
+#: deadline is earlier than the server's by the time that the call was on the way, and the answer takes as long: a
+#: session whose answer comes too late would keep its slot until its lease ends.
+_ON_THE_WAY_SECONDS, _ON_THE_WAY_PART = 0.1, 0.1
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
 
@@ -88,6 +94,16 @@ def _address(peer: str) -> str:
     """Returns the address in gRPC's name of a peer; empty for a Unix socket that was not forwarded."""
     address = "" if peer.startswith("unix") else peer.partition(":")[2].rpartition(":")[0]
     return forwarded(peer).partition("/")[0] or address.strip("[]")
+
+
+def answer_deadline(context: Context) -> float:
+    """Returns when the answer to a Make is last sent, by the clock of the sessions."""
+    left: Any = context.time_remaining()  # None without a deadline, despite its type hint
+    if left is None:
+        return math.inf
+    on_the_way: float = min(_ON_THE_WAY_SECONDS, _ON_THE_WAY_PART * left)
+    until: float = time.monotonic() + left - on_the_way
+    return until
 
 
 async def turn_away(context: Context, fault: FaultError) -> NoReturn:

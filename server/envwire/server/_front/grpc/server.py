@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -23,6 +21,7 @@ from envwire.server._front.grpc.edge import (
     Context,
     GrpcPort,
     abort,
+    answer_deadline,
     options,
     peer_identity,
     turn_away,
@@ -41,10 +40,6 @@ from envwire.wire.envelope import REQUESTS, RESPONSES
 _ADMIN = admin_pb2.DESCRIPTOR.services_by_name["AdminService"].full_name
 
 
-#: Seconds before its deadline, and the part of its time, in which the answer to a Make is no longer sent. The client's
-#: deadline is earlier than the server's by the time that the call was on the way, and the answer takes as long: a
-#: session whose answer comes too late would keep its slot until its lease ends.
-_ON_THE_WAY_SECONDS, _ON_THE_WAY_PART = 0.1, 0.1
 #: Returns the function that serves the requests of a call.
 _Serving = Callable[[Context], Exchange]
 
@@ -68,16 +63,6 @@ async def _unary(front: Front, serving: _Serving, kind: str, _: Any, context: Co
     if trailer:
         context.set_trailing_metadata(trailer)
     return response
-
-
-def answer_deadline(context: Context) -> float:
-    """Returns when the answer to a Make is last sent, by the clock of the sessions."""
-    left: Any = context.time_remaining()  # None without a deadline, despite its type hint
-    if left is None:
-        return math.inf
-    on_the_way: float = min(_ON_THE_WAY_SECONDS, _ON_THE_WAY_PART * left)
-    until: float = time.monotonic() + left - on_the_way
-    return until
 
 
 async def _interact(front: Front, serving: _Serving, _: Any, context: Context) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from envwire.server._front.grpc import server
+from envwire.server._front.grpc import edge
 
 
 class Call:
@@ -27,4 +27,4 @@ def test_an_answer_is_not_sent_when_the_client_may_have_given_up(
 ) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: 1000.0)
     call: Any = Call(left)
-    assert server.answer_deadline(call) == pytest.approx(1000.0 + sent_until)
+    assert edge.answer_deadline(call) == pytest.approx(1000.0 + sent_until)
