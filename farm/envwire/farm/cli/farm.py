@@ -6,14 +6,17 @@ import os
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from envwire.farm.cli.groups import groups, pause, resume, scale
 from envwire.farm.cli.status import status
+from envwire.farm.cli.usage import usage
 from envwire.farm.gateway import config as gateway
-from envwire.server._logs.setup import log_to_stderr
+from envwire.server._logs.setup import TEXT, log_to_stderr
 from envwire.server._settings.sources import gather
+from envwire.server._words import enumerated
 from envwire.server.cli._serve.live_page import Dashboard, DashboardPort, live_page
 from envwire.server.cli._serve.settings_options import ConfigFile, given, take_settings
 from envwire.server.cli._serve.starting import starting
@@ -33,6 +36,7 @@ class Engine(str, Enum):
     """The engine that runs the servers."""
 
     LOCAL = "local"
+    DOCKER = "docker"
     COMPOSE = "compose"
     RAY = "ray"
 
@@ -53,7 +57,8 @@ _HttpPort = Annotated[
 _On = Annotated[
     Engine,
     typer.Option(
-        help="Processes of this machine, containers of Docker Compose, or actors of the Ray cluster at RAY_ADDRESS."
+        help="Processes of this machine, containers of Docker (for groups) or of Docker Compose, or actors of the Ray "
+        "cluster at RAY_ADDRESS."
     ),
 ]
 _Image = Annotated[str, typer.Option(help="Image of the containers, for --on compose.")]
@@ -100,27 +105,21 @@ def up(
 
     Prints "ready: HOST:PORT", the gateway's address, when clients can connect. A server that ends is started again.
 
+    With a file that has groups, servers start when a client makes an environment of their group, and stop when nobody
+    uses them.
+
     Example: envwire farm up -n 4 CartPole-v1
+
+    Example: envwire farm up --config farm.toml
     """
     # gRPC's fork support would log a line for each started server, and a fork followed by exec does not need it.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     with starting("farm up"):
-        from envwire.farm.engines import compose, local, ray
-        from envwire.farm.engines.scaling import Scale
-        from envwire.server.config import ServerConfig
-
         if (least or most) and on is not Engine.RAY:
             raise ValueError("--min and --max are for --on ray; other farms keep to --servers")
-        scale = Scale(least or servers, most or servers, free, idle) if least or most else None
-        engines: dict[Engine, Callable[..., None]] = {
-            Engine.LOCAL: local.run,
-            Engine.COMPOSE: partial(compose.run, image=image),
-            Engine.RAY: partial(ray.run, scale=scale),
-        }
         settings = gather(_TAKEN, given(ctx, options), os.environ, config)
-        settings.setdefault("environments", ())
         tokens = settings.get("tokens", "")
-        if tokens and on is not Engine.LOCAL:
+        if tokens and on not in (Engine.LOCAL, Engine.DOCKER):
             raise ValueError("--tokens is for --on local; docker/farm-tls.yaml has containers")
         own = {name: settings.pop(name) for name in _OF_THE_GATEWAY if name in settings}
         front = gateway.GatewayConfig(
@@ -128,13 +127,80 @@ def up(
         )
         shown = dashboard or bool(http_port)
         settings["count_episodes"] = shown or settings.get("count_episodes", False)
-        paths = () if on is Engine.COMPOSE else (os.getcwd(),)
-        server = ServerConfig(**settings, sys_path=paths)
-        log_to_stderr(server.log_format)
+        log_to_stderr(settings.get("log_format", TEXT))
+        run = (
+            partial(_groups_farm, settings, on, front)
+            if settings.get("groups")
+            else partial(
+                _farm, servers, settings, on, front, image, Bounds(least, most, free, idle)
+            )
+        )
         with live_page("farm up", dashboard, dashboard_port) as ready:
-            engines[on](servers, server, front, ready)
+            run(ready)
+
+
+class Bounds(NamedTuple):
+    """The options of a farm on Ray that grows and shrinks."""
+
+    least: int
+    most: int
+    free: int
+    idle: float
+
+
+def _farm(
+    servers: int,
+    settings: dict[str, Any],
+    on: Engine,
+    front: gateway.GatewayConfig,
+    image: str,
+    bounds: Bounds,
+    ready: Callable[[str], None],
+) -> None:
+    """Runs equal servers."""
+    from envwire.farm.engines import compose, local, ray
+    from envwire.farm.engines.scaling import Scale
+    from envwire.server.config import ServerConfig
+
+    if on is Engine.DOCKER:
+        raise ValueError("--on docker runs groups, which --config names; see docs/on-demand.md")
+    grows = bounds.least or bounds.most
+    scale = (
+        Scale(bounds.least or servers, bounds.most or servers, bounds.free, bounds.idle)
+        if grows
+        else None
+    )
+    engines: dict[Engine, Callable[..., None]] = {
+        Engine.LOCAL: local.run,
+        Engine.COMPOSE: partial(compose.run, image=image),
+        Engine.RAY: partial(ray.run, scale=scale),
+    }
+    settings.setdefault("environments", ())
+    paths = () if on is Engine.COMPOSE else (os.getcwd(),)
+    engines[on](servers, ServerConfig(**settings, sys_path=paths), front, ready)
+
+
+def _groups_farm(
+    settings: dict[str, Any],
+    on: Engine,
+    front: gateway.GatewayConfig,
+    ready: Callable[[str], None],
+) -> None:
+    """Runs groups of servers on demand."""
+    from envwire.farm.engines import groups_farm
+    from envwire.farm.gateway.groups.group_config import ENGINES, read_groups
+
+    if on.value not in ENGINES:
+        raise ValueError(f"groups run on {enumerated(ENGINES, 'or')}, not on {on.value}")
+    if settings.pop("environments", ()):
+        raise ValueError(
+            "environments are in the tables of groups here: add [groups.main], with environments and min = 1"
+        )
+    tables = settings.pop("groups")
+    known = [name for name in _TAKEN if name not in {"groups", *_OF_THE_GATEWAY}]
+    groups_farm.run(read_groups(tables, settings, known, on.value), front, ready)
 
 
 take_settings(up, _TAKEN)
-command.command()(up)
-command.command()(status)
+for each in (up, status, groups, scale, pause, resume, usage):
+    command.command()(each)

@@ -6,13 +6,13 @@ import asyncio
 import json
 import shutil
 from asyncio.subprocess import PIPE
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, cast
+from typing import Any
 
 from envwire.farm.engines.running import run_farm
+from envwire.farm.engines.variables import FILES, changed_settings, variables
 from envwire.farm.gateway.config import GatewayConfig
-from envwire.server._settings.checks import KINDS, FilePath
 from envwire.server.config import SETTINGS, ServerConfig
 
 _PORT = 50050
@@ -59,34 +59,15 @@ def compose_file(count: int, config: ServerConfig, at: GatewayConfig, image: str
 
 def _variables(config: ServerConfig) -> dict[str, str]:
     """Returns the settings that differ from their defaults, as environment variables."""
-    changed = {
-        name: value
-        for name in SETTINGS
-        if (value := getattr(config, name)) != SETTINGS[name].default
-    }
-    changed["environments"] = config.environments
+    changed = changed_settings(config)
     for name in changed:
-        if name in _FILES:
+        if name in FILES:
             raise ValueError(
                 f"{SETTINGS[name].option} names a file of this machine, which containers do not see; build an image "
                 "that has it, or use docker/farm.yaml"
             )
     # Compose would substitute a variable after a dollar sign.
-    return {
-        SETTINGS[name].variable: _text(value).replace("$", "$$") for name, value in changed.items()
-    }
-
-
-_FILES = {name for name, setting in SETTINGS.items() if setting.kind is KINDS[FilePath]}
-
-
-def _text(value: object) -> str:
-    """Returns a setting's value in the form of an environment variable."""
-    if isinstance(value, (list, tuple)):
-        return " ".join(cast("Sequence[str]", value))
-    if isinstance(value, Mapping):
-        return json.dumps(value)
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    return {name: value.replace("$", "$$") for name, value in variables(changed).items()}
 
 
 class _Project:

@@ -40,8 +40,11 @@ class LocalServer:
         self._token = token
         self._process: ChildProgram | None = None
 
-    async def start(self) -> None:
+    async def start(self, seconds: float | None = None) -> None:
         """Starts the server and waits until it serves.
+
+        Args:
+            seconds: Longest start; None for two minutes.
 
         Raises:
             OSError: The server did not start; the message says why.
@@ -49,7 +52,7 @@ class LocalServer:
         process = self._process = ChildProgram("envwire.server._server_process")
         settings = f"{self._config.to_json()}\t{self._token}"
         try:
-            target = await process.start("a server", settings, _START_SECONDS)
+            target = await process.start("a server", settings, seconds or _START_SECONDS)
         except OSError:
             await process.stop(0.0)
             raise
@@ -59,7 +62,7 @@ class LocalServer:
         """Restarts the server whenever it ends."""
         while True:
             if self._process is not None:
-                status = await self._process.wait()
+                status = await self.ended()
                 _log.warning("the server at port %d ended (%d)", self._config.port, status)
             await asyncio.sleep(_RESTART_SECONDS)
             try:
@@ -67,13 +70,20 @@ class LocalServer:
             except OSError as error:
                 _log.warning("%s", error)
 
+    async def ended(self) -> int:
+        """Waits until the server ends; returns its exit status, negative for a signal."""
+        return await self._process.wait() if self._process is not None else 0
+
+    def terminate(self) -> None:
+        """Tells the server to stop; its sessions get the drain time to end."""
+        if self._process is not None:
+            self._process.terminate()
+
     async def stop(self) -> None:
-        """Stops the server; its sessions get the drain time to end."""
-        process = self._process
-        if process is None:
-            return
-        process.terminate()
-        await process.stop(self._config.drain_timeout + _STOP_SECONDS)
+        """Stops the server, and waits until it has ended."""
+        if self._process is not None:
+            self.terminate()
+            await self._process.stop(self._config.drain_timeout + _STOP_SECONDS)
 
 
 @contextlib.asynccontextmanager

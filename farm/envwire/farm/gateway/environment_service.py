@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason
+from envwire.farm.gateway.groups.groups import Groups
 from envwire.farm.gateway.makes.making import Maker
 from envwire.farm.gateway.registry.quotas import Quotas
 from envwire.farm.gateway.registry.registry import Registry
@@ -31,6 +32,7 @@ from envwire.server._front.grpc.edge import (
     RESERVATION_KEY,
     Context,
     abort,
+    answer_deadline,
     peer_identity,
     turn_away,
 )
@@ -59,6 +61,7 @@ class EnvironmentService:
         incarnation: Identifies this run of the gateway.
         clock: Monotonic time, in seconds.
         max_make_bytes: Largest Make, in bytes.
+        groups: The groups of servers that start on demand.
     """
 
     _access: Access
@@ -69,6 +72,7 @@ class EnvironmentService:
     _incarnation: str
     _clock: Callable[[], float]
     _max_make_bytes: int
+    _groups: Groups
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """Returns the gRPC handlers."""
@@ -113,6 +117,7 @@ class EnvironmentService:
 
         if kind == "make":
             self._check_size(message)
+            client = replace(client, deadline=answer_deadline(context))
             return await self._maker.make(
                 pb.MakeRequest.FromString(message), make, client, reservation
             )
@@ -180,7 +185,9 @@ class EnvironmentService:
         now = self._clock()
         members = [each for each in self._registry if not each.dead]
         if kind == "list_environments":
-            return pb.InteractResponse(list_environments=list_environments(members))
+            return pb.InteractResponse(
+                list_environments=list_environments(members, self._groups.listings())
+            )
         if kind == "get_server_info":
             return pb.InteractResponse(get_server_info=describe(members, self._incarnation, now))
         raise malformed("a request without content, or of a kind that is not known here")

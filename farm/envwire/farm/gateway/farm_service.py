@@ -12,6 +12,7 @@ from envwire.codec.durations import to_duration, to_seconds
 from envwire.farm.gateway.allocation.allocating import Allocator
 from envwire.farm.gateway.allocation.relayed_slots import RelayedSlots
 from envwire.farm.gateway.allocation.tickets import TicketSigner
+from envwire.farm.gateway.groups.group_calls import GroupCalls
 from envwire.farm.gateway.hellos import PROTOS
 from envwire.farm.gateway.makes.make_queue import MakeQueue
 from envwire.farm.gateway.registering import Registering
@@ -42,6 +43,7 @@ class FarmService:
         signer: Signs tickets.
         clock: Monotonic time, in seconds.
         queue: The Makes that wait for a slot.
+        group_calls: Answers calls about groups.
     """
 
     _access: Access
@@ -53,6 +55,10 @@ class FarmService:
     _signer: TicketSigner
     _clock: Callable[[], float]
     _queue: MakeQueue
+    _group_calls: GroupCalls
+
+    def __post_init__(self) -> None:
+        self._began = self._clock()
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """Returns the gRPC handlers."""
@@ -60,6 +66,10 @@ class FarmService:
             "allocate": self._allocate,
             "locate": self._locate,
             "list_servers": self._list_servers,
+            "list_usage": self._list_usage,
+            "list_groups": self._group_calls.list_groups,
+            "scale_group": self._group_calls.scale_group,
+            "pause_group": self._group_calls.pause_group,
         }
         handlers: dict[str, Any] = {
             "Register": grpc.stream_stream_rpc_method_handler(self._registering.serve),
@@ -112,6 +122,11 @@ class FarmService:
         self._registry.advance(now)
         servers = [_status(member, now) for member in self._registry]
         return pb.ListServersResponse(servers=servers, waiting=len(self._queue))
+
+    async def _list_usage(self, _: bytes, __: Client) -> pb.ListUsageResponse:
+        reported = [each.usage for each in self._registry.members if each.usage and not each.dead]
+        usage = self._registry.usage.list(reported)
+        return pb.ListUsageResponse(usage=usage, since=to_duration(self._clock() - self._began))
 
 
 SERVICE = pb.DESCRIPTOR.services_by_name["FarmService"].full_name

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,9 @@ from envwire.farm.gateway.allocation.tickets import TicketSigner
 from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.environment_service import EnvironmentService
 from envwire.farm.gateway.farm_service import FarmService
+from envwire.farm.gateway.groups.group_calls import GroupCalls
+from envwire.farm.gateway.groups.group_config import GroupConfig
+from envwire.farm.gateway.groups.groups import Groups
 from envwire.farm.gateway.makes.make_queue import MakeQueue
 from envwire.farm.gateway.makes.making import Maker
 from envwire.farm.gateway.orders.registrations import Registrations
@@ -56,11 +59,13 @@ class Running(NamedTuple):
         target: HOST:PORT that it is bound to.
         registry: The servers that it knows.
         queue: The Makes that wait for a slot.
+        groups: The groups of servers that start on demand.
     """
 
     target: str
     registry: Registry
     queue: MakeQueue
+    groups: Groups
 
     async def registered(self, count: int) -> None:
         """Waits until `count` servers are registered.
@@ -94,6 +99,7 @@ async def gateway(
     config: GatewayConfig,
     clock: Callable[[], float] = time.monotonic,
     known: tuple[Token, ...] = (),
+    groups: Mapping[str, GroupConfig] | None = None,
 ) -> AsyncGenerator[Running]:
     """Runs a gateway in the running event loop.
 
@@ -101,6 +107,7 @@ async def gateway(
         config: Its settings.
         clock: Monotonic time, in seconds.
         known: Tokens in addition to those of the file.
+        groups: The groups of servers that an engine starts on demand, by name.
 
     Raises:
         ValueError: The certificates or the tokens are invalid.
@@ -110,33 +117,43 @@ async def gateway(
     _check_server_ca(config)
     registry = Registry(clock(), relays=config.relay)
     routes = Routes(registry, clock, partial(Link, config=config))
-    queue = MakeQueue(registry, clock, config.queue, config.queue_timeout)
+    kinds = Groups(groups or {}, registry)
+    queue = MakeQueue(registry, clock, config.queue, config.queue_timeout, kinds)
     tally, relayed_slots = Tally(clock), RelayedSlots(clock)
     quotas, registrations = Quotas(registry.members, config.quota), Registrations()
     maker = Maker(registry, queue, tally, quotas, registrations, relayed_slots)
     signer = TicketSigner(clock)
-    allocator = Allocator(registry, registrations, clock, config.queue, config.queue_timeout)
-    health = Health(access, lambda: registry.is_served)
+    allocator = Allocator(registry, registrations, clock, config.queue, config.queue_timeout, kinds)
+    health = Health(access, lambda: registry.is_served or bool(kinds))
     service = EnvironmentService(
-        access, registry, routes, maker, quotas, incarnation, clock, config.max_make_bytes
+        access, registry, routes, maker, quotas, incarnation, clock, config.max_make_bytes, kinds
     )
     registering = Registering(config, access, registry, registrations, signer, incarnation, clock)
     farm = FarmService(
-        access, registering, registry, allocator, relayed_slots, quotas, signer, clock, queue
+        access,
+        registering,
+        registry,
+        allocator,
+        relayed_slots,
+        quotas,
+        signer,
+        clock,
+        queue,
+        GroupCalls(kinds, clock),
     )
     admin = AdminService(access, registry, registrations)
     services = service, farm, admin, health
     server = grpc.aio.server(options=options(config))
     server.add_generic_rpc_handlers(tuple(each.handlers() for each in services))
     port = GrpcPort(server, config, access)
-    http_routes = partial(_http_routes, access, registry, tally, allocator, queue, clock)
+    http_routes = partial(_http_routes, access, registry, tally, allocator, queue, clock, kinds)
     upkeep = Upkeep(registry, routes, clock, health.refresh)
     try:
         target = await port.start()
         await health.set(health_pb2.HealthCheckResponse.SERVING)
         async with http_port(config, config.http_port, http_routes):
             with _rare_collections():
-                yield Running(target, registry, queue)
+                yield Running(target, registry, queue, kinds)
     finally:
         await upkeep.stop()
         await port.stop(_STOP_GRACE_SECONDS)
@@ -167,10 +184,11 @@ def _http_routes(
     allocator: Allocator,
     queue: MakeQueue,
     clock: Callable[[], float],
+    groups: Groups,
 ) -> HttpRoutes:
     from envwire.farm.gateway.metrics import GatewayMetrics
 
-    metrics = GatewayMetrics(registry, tally, allocator, queue, clock)
+    metrics = GatewayMetrics(registry, tally, allocator, queue, clock, groups)
     return operations(access, lambda: True, metrics)
 
 

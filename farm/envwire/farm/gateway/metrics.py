@@ -11,6 +11,8 @@ from prometheus_client.registry import Collector
 
 from envwire.codec.state_names import state_name
 from envwire.farm.gateway.allocation.allocating import Allocator
+from envwire.farm.gateway.groups.group import GroupState
+from envwire.farm.gateway.groups.groups import Groups
 from envwire.farm.gateway.makes.make_queue import MakeQueue
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member, State
@@ -28,6 +30,7 @@ class GatewayMetrics(Collector):
         allocator: Counts of the slots that were allocated.
         queue: The Makes that wait for a slot.
         clock: Monotonic time, in seconds.
+        groups: The groups of servers that start on demand.
     """
 
     _registry: Registry
@@ -35,6 +38,7 @@ class GatewayMetrics(Collector):
     _allocator: Allocator
     _queue: MakeQueue
     _clock: Callable[[], float]
+    _groups: Groups
 
     def collect(self) -> Iterator[Metric]:
         """Yields the metrics, computed at each scrape."""
@@ -62,6 +66,18 @@ class GatewayMetrics(Collector):
             "allocations_refused", "Allocations that were refused.", self._allocator.refused
         )
         yield from makes(self._tally)
+        if self._groups:
+            yield from self._of_groups(now)
+
+    def _of_groups(self, now: float) -> Iterator[Metric]:
+        self._groups.refresh(now)
+        told = {each.name: each.status(now) for each in self._groups}
+        for name, text, field in _OF_GROUPS:
+            values = {group: float(getattr(each, field)) for group, each in told.items()}
+            yield gauges(f"group_{name}", text, "group", values)
+        failing = GroupState.STATE_FAILING
+        values = {group: float(each.state == failing) for group, each in told.items()}
+        yield gauges("group_failing", "Whether a group's servers do not start.", "group", values)
 
     def _totals(self, alive: list[Member]) -> Iterator[Metric]:
         """Yields what the servers' environments did since the gateway started, and the memory that they hold."""
@@ -74,6 +90,14 @@ class GatewayMetrics(Collector):
         yield counter("farm_cpu_seconds", text, totals.cpu_milliseconds / 1000)
         held = sum(each.totals.memory_bytes for each in alive if each.totals)
         yield gauge("farm_memory_bytes", "Memory of the environments' processes.", held)
+
+
+_OF_GROUPS = (
+    ("servers", "Servers of a group.", "servers"),
+    ("servers_starting", "Servers of a group that are starting.", "starting_servers"),
+    ("slots_used", "Slots of a group that are taken.", "active_sessions"),
+    ("makes_waiting", "Makes that wait for a group.", "waiting"),
+)
 
 
 def _by_state(states: Iterator[State.ValueType]) -> dict[str, int]:

@@ -65,7 +65,8 @@ class Upkeep:
             del self._probes[member]
 
     def _on_dead(self, member: Member) -> None:
-        _log.warning("server %s is gone: %s", member.hello.server_id, member.address)
+        level = logging.INFO if member.draining or member.leaving else logging.WARNING
+        _log.log(level, "server %s is gone: %s", member.hello.server_id, member.address)
         self._routes.cut(member)
 
     async def stop(self) -> None:

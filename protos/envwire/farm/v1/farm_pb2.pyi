@@ -160,6 +160,7 @@ class ServerLoad(google.protobuf.message.Message):
     RESERVED_SLOTS_FIELD_NUMBER: builtins.int
     CLIENT_SLOTS_FIELD_NUMBER: builtins.int
     TOTALS_FIELD_NUMBER: builtins.int
+    USAGE_FIELD_NUMBER: builtins.int
     active_sessions: builtins.int
     """Its sessions, those being made included."""
     draining: builtins.bool
@@ -174,6 +175,10 @@ class ServerLoad(google.protobuf.message.Message):
     def totals(self) -> global___ServerTotals:
         """What its environments have done and taken. In the first report and about every five seconds; absent in others."""
 
+    @property
+    def usage(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Usage]:
+        """What its clients have used since it started, as often as `totals`; at most 1,000 entries."""
+
     def __init__(
         self,
         *,
@@ -182,11 +187,46 @@ class ServerLoad(google.protobuf.message.Message):
         reserved_slots: builtins.int = ...,
         client_slots: global___ClientSlots | None = ...,
         totals: global___ServerTotals | None = ...,
+        usage: collections.abc.Iterable[global___Usage] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["client_slots", b"client_slots", "totals", b"totals"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["active_sessions", b"active_sessions", "client_slots", b"client_slots", "draining", b"draining", "reserved_slots", b"reserved_slots", "totals", b"totals"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["active_sessions", b"active_sessions", "client_slots", b"client_slots", "draining", b"draining", "reserved_slots", b"reserved_slots", "totals", b"totals", "usage", b"usage"]) -> None: ...
 
 global___ServerLoad = ServerLoad
+
+@typing.final
+class Usage(google.protobuf.message.Message):
+    """What a client has used of one environment."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PRINCIPAL_FIELD_NUMBER: builtins.int
+    ENV_ID_FIELD_NUMBER: builtins.int
+    SESSIONS_FIELD_NUMBER: builtins.int
+    OPEN_SESSIONS_FIELD_NUMBER: builtins.int
+    SLOT_MILLISECONDS_FIELD_NUMBER: builtins.int
+    principal: builtins.str
+    """Name of the client. Clients without tokens are known by their addresses. "others" for all beyond the bound."""
+    env_id: builtins.str
+    """Id of the environment; empty for all beyond the bound."""
+    sessions: builtins.int
+    """Number of sessions, those that are open included."""
+    open_sessions: builtins.int
+    """Number of these that are open."""
+    slot_milliseconds: builtins.int
+    """Time that they held a slot."""
+    def __init__(
+        self,
+        *,
+        principal: builtins.str = ...,
+        env_id: builtins.str = ...,
+        sessions: builtins.int = ...,
+        open_sessions: builtins.int = ...,
+        slot_milliseconds: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["env_id", b"env_id", "open_sessions", b"open_sessions", "principal", b"principal", "sessions", b"sessions", "slot_milliseconds", b"slot_milliseconds"]) -> None: ...
+
+global___Usage = Usage
 
 @typing.final
 class ServerTotals(google.protobuf.message.Message):
@@ -998,3 +1038,266 @@ class ListServersResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["servers", b"servers", "waiting", b"waiting"]) -> None: ...
 
 global___ListServersResponse = ListServersResponse
+
+@typing.final
+class ListGroupsRequest(google.protobuf.message.Message):
+    """Requests the groups."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___ListGroupsRequest = ListGroupsRequest
+
+@typing.final
+class GroupStatus(google.protobuf.message.Message):
+    """A group: a kind of servers, which start when a Make needs one and stop when nobody uses them."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    class _State:
+        ValueType = typing.NewType("ValueType", builtins.int)
+        V: typing_extensions.TypeAlias = ValueType
+
+    class _StateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[GroupStatus._State.ValueType], builtins.type):
+        DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+        STATE_UNSPECIFIED: GroupStatus._State.ValueType  # 0
+        """Not set."""
+        STATE_STOPPED: GroupStatus._State.ValueType  # 1
+        """It has no server, and starts one for the next Make."""
+        STATE_STARTING: GroupStatus._State.ValueType  # 2
+        """Its first server is starting."""
+        STATE_SERVING: GroupStatus._State.ValueType  # 3
+        """It has servers."""
+        STATE_FAILING: GroupStatus._State.ValueType  # 4
+        """Its last servers did not start, or ended soon. It tries again after a pause."""
+        STATE_PAUSED: GroupStatus._State.ValueType  # 5
+        """An operator paused it."""
+
+    class State(_State, metaclass=_StateEnumTypeWrapper):
+        """What it does."""
+
+    STATE_UNSPECIFIED: GroupStatus.State.ValueType  # 0
+    """Not set."""
+    STATE_STOPPED: GroupStatus.State.ValueType  # 1
+    """It has no server, and starts one for the next Make."""
+    STATE_STARTING: GroupStatus.State.ValueType  # 2
+    """Its first server is starting."""
+    STATE_SERVING: GroupStatus.State.ValueType  # 3
+    """It has servers."""
+    STATE_FAILING: GroupStatus.State.ValueType  # 4
+    """Its last servers did not start, or ended soon. It tries again after a pause."""
+    STATE_PAUSED: GroupStatus.State.ValueType  # 5
+    """An operator paused it."""
+
+    NAME_FIELD_NUMBER: builtins.int
+    STATE_FIELD_NUMBER: builtins.int
+    ENGINE_FIELD_NUMBER: builtins.int
+    ENVIRONMENTS_FIELD_NUMBER: builtins.int
+    SERVERS_FIELD_NUMBER: builtins.int
+    STARTING_SERVERS_FIELD_NUMBER: builtins.int
+    MIN_SERVERS_FIELD_NUMBER: builtins.int
+    MAX_SERVERS_FIELD_NUMBER: builtins.int
+    ACTIVE_SESSIONS_FIELD_NUMBER: builtins.int
+    WAITING_FIELD_NUMBER: builtins.int
+    DOING_FIELD_NUMBER: builtins.int
+    LAST_ERROR_FIELD_NUMBER: builtins.int
+    LAST_ERROR_AGE_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Its name."""
+    state: global___GroupStatus.State.ValueType
+    """What it does."""
+    engine: builtins.str
+    """The engine that runs its servers: "local", "docker", "kubernetes" or "ray"."""
+    servers: builtins.int
+    """Number of servers in the farm."""
+    starting_servers: builtins.int
+    """Number of servers that are starting."""
+    min_servers: builtins.int
+    """Smallest number of servers."""
+    max_servers: builtins.int
+    """Largest number of servers."""
+    active_sessions: builtins.int
+    """Number of taken slots."""
+    waiting: builtins.int
+    """Number of Makes that wait for it."""
+    doing: builtins.str
+    """What it is doing or waiting for: "installing packages, 40 s"; empty for nothing."""
+    last_error: builtins.str
+    """Why a server last failed; empty if none has."""
+    @property
+    def environments(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Ids and patterns that it serves, as its operator declared them."""
+
+    @property
+    def last_error_age(self) -> google.protobuf.duration_pb2.Duration:
+        """Time since then."""
+
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        state: global___GroupStatus.State.ValueType = ...,
+        engine: builtins.str = ...,
+        environments: collections.abc.Iterable[builtins.str] | None = ...,
+        servers: builtins.int = ...,
+        starting_servers: builtins.int = ...,
+        min_servers: builtins.int = ...,
+        max_servers: builtins.int = ...,
+        active_sessions: builtins.int = ...,
+        waiting: builtins.int = ...,
+        doing: builtins.str = ...,
+        last_error: builtins.str = ...,
+        last_error_age: google.protobuf.duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["last_error_age", b"last_error_age"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["active_sessions", b"active_sessions", "doing", b"doing", "engine", b"engine", "environments", b"environments", "last_error", b"last_error", "last_error_age", b"last_error_age", "max_servers", b"max_servers", "min_servers", b"min_servers", "name", b"name", "servers", b"servers", "starting_servers", b"starting_servers", "state", b"state", "waiting", b"waiting"]) -> None: ...
+
+global___GroupStatus = GroupStatus
+
+@typing.final
+class ListGroupsResponse(google.protobuf.message.Message):
+    """The groups."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    GROUPS_FIELD_NUMBER: builtins.int
+    @property
+    def groups(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___GroupStatus]:
+        """Ordered by name."""
+
+    def __init__(
+        self,
+        *,
+        groups: collections.abc.Iterable[global___GroupStatus] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["groups", b"groups"]) -> None: ...
+
+global___ListGroupsResponse = ListGroupsResponse
+
+@typing.final
+class ScaleGroupRequest(google.protobuf.message.Message):
+    """Sets the smallest number of servers of a group."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    GROUP_FIELD_NUMBER: builtins.int
+    COUNT_FIELD_NUMBER: builtins.int
+    group: builtins.str
+    """Name of the group."""
+    count: builtins.int
+    """The number; at most its largest number of servers."""
+    def __init__(
+        self,
+        *,
+        group: builtins.str = ...,
+        count: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["count", b"count", "group", b"group"]) -> None: ...
+
+global___ScaleGroupRequest = ScaleGroupRequest
+
+@typing.final
+class ScaleGroupResponse(google.protobuf.message.Message):
+    """The group."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    GROUP_FIELD_NUMBER: builtins.int
+    @property
+    def group(self) -> global___GroupStatus:
+        """Its state."""
+
+    def __init__(
+        self,
+        *,
+        group: global___GroupStatus | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["group", b"group"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["group", b"group"]) -> None: ...
+
+global___ScaleGroupResponse = ScaleGroupResponse
+
+@typing.final
+class PauseGroupRequest(google.protobuf.message.Message):
+    """Pauses or resumes a group."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    GROUP_FIELD_NUMBER: builtins.int
+    PAUSED_FIELD_NUMBER: builtins.int
+    group: builtins.str
+    """Name of the group."""
+    paused: builtins.bool
+    """False to resume it."""
+    def __init__(
+        self,
+        *,
+        group: builtins.str = ...,
+        paused: builtins.bool = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["group", b"group", "paused", b"paused"]) -> None: ...
+
+global___PauseGroupRequest = PauseGroupRequest
+
+@typing.final
+class PauseGroupResponse(google.protobuf.message.Message):
+    """The group."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    GROUP_FIELD_NUMBER: builtins.int
+    @property
+    def group(self) -> global___GroupStatus:
+        """Its state."""
+
+    def __init__(
+        self,
+        *,
+        group: global___GroupStatus | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["group", b"group"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["group", b"group"]) -> None: ...
+
+global___PauseGroupResponse = PauseGroupResponse
+
+@typing.final
+class ListUsageRequest(google.protobuf.message.Message):
+    """Requests what clients used."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+global___ListUsageRequest = ListUsageRequest
+
+@typing.final
+class ListUsageResponse(google.protobuf.message.Message):
+    """What clients used."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    USAGE_FIELD_NUMBER: builtins.int
+    SINCE_FIELD_NUMBER: builtins.int
+    @property
+    def usage(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Usage]:
+        """Ordered by client, then by id; the servers report it every five seconds."""
+
+    @property
+    def since(self) -> google.protobuf.duration_pb2.Duration:
+        """Time since the gateway started, from which on it counts."""
+
+    def __init__(
+        self,
+        *,
+        usage: collections.abc.Iterable[global___Usage] | None = ...,
+        since: google.protobuf.duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["since", b"since"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["since", b"since", "usage", b"usage"]) -> None: ...
+
+global___ListUsageResponse = ListUsageResponse

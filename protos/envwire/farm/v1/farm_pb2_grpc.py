@@ -60,6 +60,26 @@ class FarmServiceStub(object):
                 request_serializer=envwire_dot_farm_dot_v1_dot_farm__pb2.ListServersRequest.SerializeToString,
                 response_deserializer=envwire_dot_farm_dot_v1_dot_farm__pb2.ListServersResponse.FromString,
                 _registered_method=True)
+        self.ListGroups = channel.unary_unary(
+                '/envwire.farm.v1.FarmService/ListGroups',
+                request_serializer=envwire_dot_farm_dot_v1_dot_farm__pb2.ListGroupsRequest.SerializeToString,
+                response_deserializer=envwire_dot_farm_dot_v1_dot_farm__pb2.ListGroupsResponse.FromString,
+                _registered_method=True)
+        self.ScaleGroup = channel.unary_unary(
+                '/envwire.farm.v1.FarmService/ScaleGroup',
+                request_serializer=envwire_dot_farm_dot_v1_dot_farm__pb2.ScaleGroupRequest.SerializeToString,
+                response_deserializer=envwire_dot_farm_dot_v1_dot_farm__pb2.ScaleGroupResponse.FromString,
+                _registered_method=True)
+        self.PauseGroup = channel.unary_unary(
+                '/envwire.farm.v1.FarmService/PauseGroup',
+                request_serializer=envwire_dot_farm_dot_v1_dot_farm__pb2.PauseGroupRequest.SerializeToString,
+                response_deserializer=envwire_dot_farm_dot_v1_dot_farm__pb2.PauseGroupResponse.FromString,
+                _registered_method=True)
+        self.ListUsage = channel.unary_unary(
+                '/envwire.farm.v1.FarmService/ListUsage',
+                request_serializer=envwire_dot_farm_dot_v1_dot_farm__pb2.ListUsageRequest.SerializeToString,
+                response_deserializer=envwire_dot_farm_dot_v1_dot_farm__pb2.ListUsageResponse.FromString,
+                _registered_method=True)
 
 
 class FarmServiceServicer(object):
@@ -106,6 +126,34 @@ class FarmServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListGroups(self, request, context):
+        """Lists the groups of the farm: the kinds of servers that it starts on demand.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ScaleGroup(self, request, context):
+        """Sets the smallest number of servers of a group, until the gateway restarts.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PauseGroup(self, request, context):
+        """Pauses a group, or resumes it. A paused group starts no servers, and its idle ones stop.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListUsage(self, request, context):
+        """Lists what clients have used of the farm since the gateway started.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_FarmServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -133,6 +181,26 @@ def add_FarmServiceServicer_to_server(servicer, server):
                     servicer.ListServers,
                     request_deserializer=envwire_dot_farm_dot_v1_dot_farm__pb2.ListServersRequest.FromString,
                     response_serializer=envwire_dot_farm_dot_v1_dot_farm__pb2.ListServersResponse.SerializeToString,
+            ),
+            'ListGroups': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListGroups,
+                    request_deserializer=envwire_dot_farm_dot_v1_dot_farm__pb2.ListGroupsRequest.FromString,
+                    response_serializer=envwire_dot_farm_dot_v1_dot_farm__pb2.ListGroupsResponse.SerializeToString,
+            ),
+            'ScaleGroup': grpc.unary_unary_rpc_method_handler(
+                    servicer.ScaleGroup,
+                    request_deserializer=envwire_dot_farm_dot_v1_dot_farm__pb2.ScaleGroupRequest.FromString,
+                    response_serializer=envwire_dot_farm_dot_v1_dot_farm__pb2.ScaleGroupResponse.SerializeToString,
+            ),
+            'PauseGroup': grpc.unary_unary_rpc_method_handler(
+                    servicer.PauseGroup,
+                    request_deserializer=envwire_dot_farm_dot_v1_dot_farm__pb2.PauseGroupRequest.FromString,
+                    response_serializer=envwire_dot_farm_dot_v1_dot_farm__pb2.PauseGroupResponse.SerializeToString,
+            ),
+            'ListUsage': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListUsage,
+                    request_deserializer=envwire_dot_farm_dot_v1_dot_farm__pb2.ListUsageRequest.FromString,
+                    response_serializer=envwire_dot_farm_dot_v1_dot_farm__pb2.ListUsageResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -271,6 +339,114 @@ class FarmService(object):
             '/envwire.farm.v1.FarmService/ListServers',
             envwire_dot_farm_dot_v1_dot_farm__pb2.ListServersRequest.SerializeToString,
             envwire_dot_farm_dot_v1_dot_farm__pb2.ListServersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListGroups(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/envwire.farm.v1.FarmService/ListGroups',
+            envwire_dot_farm_dot_v1_dot_farm__pb2.ListGroupsRequest.SerializeToString,
+            envwire_dot_farm_dot_v1_dot_farm__pb2.ListGroupsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ScaleGroup(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/envwire.farm.v1.FarmService/ScaleGroup',
+            envwire_dot_farm_dot_v1_dot_farm__pb2.ScaleGroupRequest.SerializeToString,
+            envwire_dot_farm_dot_v1_dot_farm__pb2.ScaleGroupResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PauseGroup(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/envwire.farm.v1.FarmService/PauseGroup',
+            envwire_dot_farm_dot_v1_dot_farm__pb2.PauseGroupRequest.SerializeToString,
+            envwire_dot_farm_dot_v1_dot_farm__pb2.PauseGroupResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListUsage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/envwire.farm.v1.FarmService/ListUsage',
+            envwire_dot_farm_dot_v1_dot_farm__pb2.ListUsageRequest.SerializeToString,
+            envwire_dot_farm_dot_v1_dot_farm__pb2.ListUsageResponse.FromString,
             options,
             channel_credentials,
             insecure,

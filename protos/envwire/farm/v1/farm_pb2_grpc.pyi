@@ -64,6 +64,30 @@ class FarmServiceStub:
     ]
     """Lists the servers that the gateway knows."""
 
+    ListGroups: grpc.UnaryUnaryMultiCallable[
+        envwire.farm.v1.farm_pb2.ListGroupsRequest,
+        envwire.farm.v1.farm_pb2.ListGroupsResponse,
+    ]
+    """Lists the groups of the farm: the kinds of servers that it starts on demand."""
+
+    ScaleGroup: grpc.UnaryUnaryMultiCallable[
+        envwire.farm.v1.farm_pb2.ScaleGroupRequest,
+        envwire.farm.v1.farm_pb2.ScaleGroupResponse,
+    ]
+    """Sets the smallest number of servers of a group, until the gateway restarts."""
+
+    PauseGroup: grpc.UnaryUnaryMultiCallable[
+        envwire.farm.v1.farm_pb2.PauseGroupRequest,
+        envwire.farm.v1.farm_pb2.PauseGroupResponse,
+    ]
+    """Pauses a group, or resumes it. A paused group starts no servers, and its idle ones stop."""
+
+    ListUsage: grpc.UnaryUnaryMultiCallable[
+        envwire.farm.v1.farm_pb2.ListUsageRequest,
+        envwire.farm.v1.farm_pb2.ListUsageResponse,
+    ]
+    """Lists what clients have used of the farm since the gateway started."""
+
 class FarmServiceAsyncStub:
     """The service of a gateway in addition to EnvironmentService."""
 
@@ -104,6 +128,30 @@ class FarmServiceAsyncStub:
         envwire.farm.v1.farm_pb2.ListServersResponse,
     ]
     """Lists the servers that the gateway knows."""
+
+    ListGroups: grpc.aio.UnaryUnaryMultiCallable[
+        envwire.farm.v1.farm_pb2.ListGroupsRequest,
+        envwire.farm.v1.farm_pb2.ListGroupsResponse,
+    ]
+    """Lists the groups of the farm: the kinds of servers that it starts on demand."""
+
+    ScaleGroup: grpc.aio.UnaryUnaryMultiCallable[
+        envwire.farm.v1.farm_pb2.ScaleGroupRequest,
+        envwire.farm.v1.farm_pb2.ScaleGroupResponse,
+    ]
+    """Sets the smallest number of servers of a group, until the gateway restarts."""
+
+    PauseGroup: grpc.aio.UnaryUnaryMultiCallable[
+        envwire.farm.v1.farm_pb2.PauseGroupRequest,
+        envwire.farm.v1.farm_pb2.PauseGroupResponse,
+    ]
+    """Pauses a group, or resumes it. A paused group starts no servers, and its idle ones stop."""
+
+    ListUsage: grpc.aio.UnaryUnaryMultiCallable[
+        envwire.farm.v1.farm_pb2.ListUsageRequest,
+        envwire.farm.v1.farm_pb2.ListUsageResponse,
+    ]
+    """Lists what clients have used of the farm since the gateway started."""
 
 class FarmServiceServicer(metaclass=abc.ABCMeta):
     """The service of a gateway in addition to EnvironmentService."""
@@ -155,5 +203,37 @@ class FarmServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[envwire.farm.v1.farm_pb2.ListServersResponse, collections.abc.Awaitable[envwire.farm.v1.farm_pb2.ListServersResponse]]:
         """Lists the servers that the gateway knows."""
+
+    @abc.abstractmethod
+    def ListGroups(
+        self,
+        request: envwire.farm.v1.farm_pb2.ListGroupsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[envwire.farm.v1.farm_pb2.ListGroupsResponse, collections.abc.Awaitable[envwire.farm.v1.farm_pb2.ListGroupsResponse]]:
+        """Lists the groups of the farm: the kinds of servers that it starts on demand."""
+
+    @abc.abstractmethod
+    def ScaleGroup(
+        self,
+        request: envwire.farm.v1.farm_pb2.ScaleGroupRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[envwire.farm.v1.farm_pb2.ScaleGroupResponse, collections.abc.Awaitable[envwire.farm.v1.farm_pb2.ScaleGroupResponse]]:
+        """Sets the smallest number of servers of a group, until the gateway restarts."""
+
+    @abc.abstractmethod
+    def PauseGroup(
+        self,
+        request: envwire.farm.v1.farm_pb2.PauseGroupRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[envwire.farm.v1.farm_pb2.PauseGroupResponse, collections.abc.Awaitable[envwire.farm.v1.farm_pb2.PauseGroupResponse]]:
+        """Pauses a group, or resumes it. A paused group starts no servers, and its idle ones stop."""
+
+    @abc.abstractmethod
+    def ListUsage(
+        self,
+        request: envwire.farm.v1.farm_pb2.ListUsageRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[envwire.farm.v1.farm_pb2.ListUsageResponse, collections.abc.Awaitable[envwire.farm.v1.farm_pb2.ListUsageResponse]]:
+        """Lists what clients have used of the farm since the gateway started."""
 
 def add_FarmServiceServicer_to_server(servicer: FarmServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -27,6 +27,8 @@ _SUFFICIENT: dict[str, frozenset[Scope]] = {
     "allocate": _PLAYERS,
     "locate": _PLAYERS | _OBSERVERS,
     "list_servers": _OBSERVERS,
+    "list_groups": _OBSERVERS,
+    "list_usage": _OBSERVERS,
     "list_sessions": _ADMINS | {Scope.INSPECT},
     "watch": _OBSERVERS | {Scope.INSPECT},
     "describe_session": _ADMINS | {Scope.WATCH},

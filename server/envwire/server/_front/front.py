@@ -24,7 +24,7 @@ from envwire.server._front.control_service import ControlService
 from envwire.server._front.direct.listener import DirectListener
 from envwire.server._front.draining import DrainOrder, Notices
 from envwire.server._front.farm.orders import SlotOrders
-from envwire.server._front.farm.totals import totals_of
+from envwire.server._front.farm.totals import totals_of, usage_of_slots
 from envwire.server._front.http.port import Routes, operations
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.making import SessionMaker
@@ -146,6 +146,10 @@ class Front:
     def totals(self) -> farm_pb2.ServerTotals:
         """Returns what the environments have done and taken."""
         return totals_of(self._sessions)
+
+    def usage(self) -> list[farm_pb2.Usage]:
+        """Returns who has used the slots."""
+        return usage_of_slots(self._sessions)
 
     async def _sweep_forever(self) -> None:
         while True:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from envwire.codec import FaultError, Reason
+from envwire.farm.gateway.groups.groups import Groups
 from envwire.farm.gateway.orders.outbox import UnansweredError
 from envwire.farm.gateway.orders.registrations import Registrations
 from envwire.farm.gateway.registry.placement import Requirements
@@ -26,6 +27,8 @@ _log = logging.getLogger("envwire.farm")
 
 #: Longest time between reserving and committing, in seconds: a killed gateway blocks slots for no longer.
 _RESERVED_SECONDS = 2.0
+#: How many allocations may wait for servers of groups, where none may wait for others.
+_FOR_GROUPS = 4096
 #: Attempts of an allocation that may not wait, since it may lose a race with others by chance.
 _TRIES = 8
 #: Bounds of the random pause before the next attempt, in seconds; it doubles each time. Reserving takes milliseconds.
@@ -56,6 +59,7 @@ class Allocator:
         clock: Monotonic time, in seconds.
         waiting: How many allocations may wait at once; 0 for none.
         timeout: Longest wait, in seconds.
+        groups: The groups of the farm, which get servers for the slots that allocations wait for.
 
     Attributes:
         allocated: Number of slots allocated since the start.
@@ -69,12 +73,14 @@ class Allocator:
         clock: Callable[[], float],
         waiting: int,
         timeout: float,
+        groups: Groups | None = None,
     ) -> None:
         self._registry = registry
         self._registrations = registrations
         self._clock = clock
         self._most = waiting
         self._timeout = timeout
+        self._groups = groups or Groups({}, registry)
         self._waiting = 0
         self.allocated = self.refused = 0
 
@@ -93,12 +99,14 @@ class Allocator:
             FaultError: CAPACITY_REACHED: too few slots are free, or none became free in time.
         """
         shares = await self._try(requirements, count, _TRIES, claim)
-        if shares is None and wait > 0 and self._waiting < self._most:
+        most, timeout = self._limits(requirements)
+        if shares is None and wait > 0 and self._waiting < most:
             self._waiting += 1
             try:
-                shares = await self._wait(
-                    requirements, count, self._clock() + min(wait, self._timeout), claim
-                )
+                with self._groups.waiting(requirements, count):
+                    shares = await self._wait(
+                        requirements, count, self._clock() + min(wait, timeout), claim
+                    )
             finally:
                 self._waiting -= 1
         if shares is None:
@@ -111,6 +119,12 @@ class Allocator:
             )
         self.allocated += count
         return shares
+
+    def _limits(self, requirements: Requirements) -> tuple[int, float]:
+        """Returns how many allocations may wait, and for how many seconds."""
+        if group := self._groups.serving(requirements):
+            return self._most or _FOR_GROUPS, group.wait(self._clock())
+        return self._most, self._timeout
 
     async def _wait(
         self, requirements: Requirements, count: int, deadline: float, claim: Claim | None

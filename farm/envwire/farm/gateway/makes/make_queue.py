@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 from envwire.codec import FaultError, Reason
+from envwire.farm.gateway.groups.groups import Groups
 from envwire.farm.gateway.registry.placement import Requirements
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
@@ -43,12 +45,19 @@ class MakeQueue:
         clock: Monotonic time, in seconds.
         length: How many Makes may wait for a slot; 0 for none.
         timeout: Longest wait for a slot, in seconds.
+        groups: The groups of the farm, whose Makes wait for a server that starts.
     """
 
     def __init__(
-        self, registry: Registry, clock: Callable[[], float], length: int, timeout: float
+        self,
+        registry: Registry,
+        clock: Callable[[], float],
+        length: int,
+        timeout: float,
+        groups: Groups | None = None,
     ) -> None:
         self._registry = registry
+        self._groups = groups or Groups({}, registry)
         self._clock = clock
         self._length = length
         self._timeout = timeout
@@ -56,15 +65,25 @@ class MakeQueue:
         self._queue = FairQueue[_Request, Member](
             lambda _, member: registry.settle(member, made=False)
         )
-        registry.on_room = self._advance
+        registry.on_room = self._groups.on_change = self._advance
 
     def __len__(self) -> int:
         return len(self._queue)
 
     async def claim(
-        self, requirements: Requirements, exclude: frozenset[Member] = frozenset()
+        self,
+        requirements: Requirements,
+        exclude: frozenset[Member] = frozenset(),
+        client: str = "",
+        deadline: float = math.inf,
     ) -> Member:
         """Claims a slot (see `Registry.claim`), waiting for one if necessary.
+
+        Args:
+            requirements: What the Make needs of a server.
+            exclude: Servers that refused it.
+            client: Name of its client. Clients take turns.
+            deadline: When it must be told why there is no slot, since it stops waiting soon after.
 
         Raises:
             FaultError: UNKNOWN_ENVIRONMENT; CAPACITY_REACHED: no slot is free, or none became free in time.
@@ -74,16 +93,20 @@ class MakeQueue:
         if member is not None:
             return member
         most, seconds = self._limits(requirements, now)
-        if seconds <= 0 or len(self._queue) >= most:
+        if seconds <= 0 or not self._queue.has_room(most, client):
             raise self._refusal(requirements)
-        return await self._queue.wait(
-            _Request(requirements, exclude),
-            seconds,
-            lambda request: self._refusal(request.requirements),
-        )
+        with self._groups.waiting(requirements):
+            return await self._queue.wait(
+                _Request(requirements, exclude),
+                max(min(seconds, deadline - now), 0.0),
+                lambda request: self._refusal(request.requirements),
+                client,
+            )
 
     def _limits(self, requirements: Requirements, now: float) -> tuple[int, float]:
         """Returns how many Makes may wait, and for how many seconds."""
+        if group := self._groups.serving(requirements):
+            return self._length or _SETTLING, group.wait(now)
         if self._registry.serving(requirements, now):
             if self._length:
                 return self._length, self._timeout
@@ -95,7 +118,7 @@ class MakeQueue:
         return _SETTLING, self._settled - now
 
     def _advance(self) -> None:
-        """Gives free slots to the longest-waiting Makes; refuses those that have nothing to wait for any more."""
+        """Gives free slots to the waiting Makes, in turns of clients; refuses those with nothing left to wait for."""
         now, in_vain = self._clock(), dict[tuple[str, str, frozenset[Member]], bool]()
         for turn in self._queue:
             requirements, exclude = turn.want
@@ -112,8 +135,12 @@ class MakeQueue:
     def _refusal(self, requirements: Requirements) -> FaultError:
         alive = [each for each in self._registry if not each.dead]
         matching = [each for each in alive if requirements.matches(each)]
-        if alive and not matching:
-            served = (listed for each in alive for listed in each.served)
+        if group := self._groups.serving(requirements):
+            why = f"no slot for {requirements.env_id}: {group.why(self._clock())}; try again later"
+            return FaultError(Reason.CAPACITY_REACHED, why, retry_after=1.0)
+        if (alive or self._groups) and not matching:
+            served = {listed for each in alive for listed in each.served}
+            served |= {(each.library, each.spec.id) for each in self._groups.listings()}
             return unknown_environment(requirements.env_id, served, requirements.library)
         slots = sum(each.capacity for each in matching)
         text = (

@@ -93,7 +93,7 @@ class Maker:
                 counted = self._counted(send, claim, reservation) if claim else send
                 if request.HasField("copy_of"):
                     return await self._copy(request.copy_of.session_id, counted, sent)
-                return await self._place(request, counted, sent, first)
+                return await self._place(request, counted, sent, first, client)
 
     async def _use_slot(self, client: Client, send: Send[T], sent: Sent) -> T:
         """Sends a Make to the server that keeps the slots which it names; they were counted when they were allocated.
@@ -124,7 +124,12 @@ class Maker:
         return await self._send(first, send)
 
     async def _place(
-        self, request: pb.MakeRequest, send: Send[T], sent: Sent, first: Member | None
+        self,
+        request: pb.MakeRequest,
+        send: Send[T],
+        sent: Sent,
+        first: Member | None,
+        client: Client,
     ) -> T:
         """Sends a repeated Make to the server that got the first one, and any other to servers with room."""
         if first is not None:
@@ -132,7 +137,9 @@ class Maker:
         tried: frozenset[Member] = frozenset()
         requirements = Requirements(request.env_id, request.library)
         while True:
-            member = first or await self._queue.claim(requirements, tried)
+            member = first or await self._queue.claim(
+                requirements, tried, client.name, client.deadline
+            )
             sent.run, first = member.incarnation, None
             try:
                 return await self._send(member, send)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
+from envwire.farm.gateway.registry.farm_usage import FarmUsage
 from envwire.farm.gateway.registry.placement import Requirements, divide
 from envwire.farm.gateway.registry.pools import Pools
 from envwire.farm.gateway.registry.states import LIVENESS, Liveness, Member, State
@@ -36,6 +37,7 @@ class Registry:
 
     Attributes:
         totals: What the servers' environments did since it was made.
+        usage: What clients used since then.
         on_room: Called when a full server may have room again.
         on_dead: Called with each server that is found dead.
         on_cut: Called with each server whose registration broke, to probe it.
@@ -51,6 +53,7 @@ class Registry:
         self._now = now
         self._turn = 0
         self.totals = FarmTotals()
+        self.usage = FarmUsage()
         self.on_room: Callable[[], None] = lambda: None
         self.on_dead: Callable[[Member], None] = lambda _: None
         self.on_cut: Callable[[Member], None] = lambda _: None
@@ -101,7 +104,11 @@ class Registry:
             self._pools.remove(before)
             member.active, member.pending, member.held = before.active, before.pending, before.held
             member.counted, member.reserved = before.counted, before.reserved
-            member.clients = before.clients
+            member.clients, member.totals, member.usage = (
+                before.clients,
+                before.totals,
+                before.usage,
+            )
             self._holds = deque(
                 (until, member if each is before else each, count)
                 for until, each, count in self._holds
@@ -124,6 +131,7 @@ class Registry:
         if load.HasField("totals"):
             self.totals.add(member.totals, load.totals)
             member.totals = load.totals
+            member.usage = self.usage.add(member.usage, load.usage)
         self._pools.update(member)
         self.on_room()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from envwire.farm.v1 import farm_pb2 as pb
@@ -43,7 +43,9 @@ class Member:
         reserved: Slots that the server reserves for allocations, of all gateways.
         clients: Slots that clients with tokens hold there, by name; None for a server that does not count them.
         totals: What its environments had done and taken at its last report of that.
+        usage: What its clients had used at that report.
         draining: Whether it takes no more sessions.
+        leaving: Whether its engine is about to stop it.
         connected: Whether its registration is open.
         cut_at: Time at which the registration broke.
         confirmed: Whether it reported since the gateway's last stall.
@@ -70,7 +72,9 @@ class Member:
     reserved: int = 0
     clients: dict[str, int] | None = None
     totals: pb.ServerTotals | None = None
+    usage: Mapping[tuple[str, str], pb.Usage] | None = None
     draining: bool = False
+    leaving: bool = False
     connected: bool = True
     cut_at: float = 0.0
     confirmed: bool = True
@@ -107,7 +111,9 @@ class Member:
     @property
     def has_room(self) -> bool:
         """Whether it accepts Makes, unless it is silent."""
-        usable = self.connected and self.confirmed and not (self.dead or self.draining)
+        usable = (
+            self.connected and self.confirmed and not (self.dead or self.draining or self.leaving)
+        )
         return usable and self.load < self.capacity
 
     def remains(self) -> Member:
@@ -122,7 +128,7 @@ class Member:
                 version=info.version, incarnation=info.incarnation, max_sessions=info.max_sessions
             ),
         )
-        return replace(self, hello=hello, clients=None)
+        return replace(self, hello=hello, clients=None, usage=None)
 
     def answered(self, count: int) -> int:
         """Removes answered Makes from the pending ones; returns how many the last report did not include."""
@@ -166,7 +172,7 @@ _STATES: tuple[tuple[State.ValueType, Callable[[Member, float], bool]], ...] = (
     (State.STATE_DEAD, lambda each, _: each.dead),
     (State.STATE_UNKNOWN, lambda each, _: not each.confirmed),
     (State.STATE_SUSPECT, lambda each, now: each.is_silent(now)),
-    (State.STATE_DRAINING, lambda each, _: each.draining),
+    (State.STATE_DRAINING, lambda each, _: each.draining or each.leaving),
     (State.STATE_BUSY, lambda each, _: each.load >= each.capacity),
     (State.STATE_FREE, lambda _, __: True),
 )

@@ -10,13 +10,24 @@ from envwire.server._version import VERSION
 from envwire.v1 import environment_pb2 as pb
 
 
-def list_environments(members: Iterable[Member]) -> pb.ListEnvironmentsResponse:
-    """Returns the environments of all servers, without duplicates, in the order in which a server lists them."""
+def list_environments(
+    members: Iterable[Member], of_groups: Iterable[pb.EnvironmentListing] = ()
+) -> pb.ListEnvironmentsResponse:
+    """Returns the environments of all servers, without duplicates, in the order in which a server lists them.
+
+    Args:
+        members: The servers.
+        of_groups: The environments of groups, whose servers start on demand.
+    """
     found = {
         (each.library, each.spec.id): each
         for member in members
         for each in member.hello.environments
     }
+    running = {env_id for _, env_id in found}
+    for each in of_groups:
+        if each.library or each.spec.id not in running:
+            found.setdefault((each.library, each.spec.id), each)
     return pb.ListEnvironmentsResponse(environments=[found[key] for key in sorted(found)])
 
 

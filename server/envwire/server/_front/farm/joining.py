@@ -32,7 +32,7 @@ _REGISTER = "/envwire.farm.v1.FarmService/Register"
 _ANSWER_SECONDS = 5.0
 #: Seconds between two readings of the load, which takes 0.1 ms; it is reported when it has changed.
 _POLL_SECONDS = 0.1
-#: Seconds between reports of totals, for which the front reads a file for each session process.
+#: Seconds between reports of totals and of usage, for which the front reads a file for each session process.
 _TOTALS_SECONDS = 5.0
 #: Bounds of the pause before the next attempt, in seconds. It doubles each time and is random, so that the servers of a
 #: farm do not all return at once. A restarted gateway has its servers again within the longest pause.
@@ -233,16 +233,21 @@ class Joiner:
             async with writing:
                 load = self._load()
                 if load != reported or age >= beat:
-                    report = farm_pb2.RegisterRequest(load=load)
-                    if totals_age >= _TOTALS_SECONDS:
-                        report.load.totals.CopyFrom(self._front.totals())
-                        totals_age = 0.0
-                    await call.write(report)
+                    with_totals = totals_age >= _TOTALS_SECONDS
+                    await call.write(self._full_report(load) if with_totals else _report_of(load))
                     reported, age = load, 0.0
+                    totals_age = 0.0 if with_totals else totals_age
             await self._rest(_POLL_SECONDS)
             age, totals_age = age + _POLL_SECONDS, totals_age + _POLL_SECONDS
+        await call.write(self._full_report(self._load()))  # what was done since the last totals
         await call.done_writing()
         await obeying
+
+    def _full_report(self, load: farm_pb2.ServerLoad) -> farm_pb2.RegisterRequest:
+        report = _report_of(load)
+        report.load.totals.CopyFrom(self._front.totals())
+        report.load.usage.extend(self._front.usage())
+        return report
 
     def _load(self) -> farm_pb2.ServerLoad:
         info = self._front.control_service.describe()
@@ -252,6 +257,10 @@ class Joiner:
             reserved_slots=self._front.slot_orders.reserved,
             client_slots=self._front.slot_orders.by_client,
         )
+
+
+def _report_of(load: farm_pb2.ServerLoad) -> farm_pb2.RegisterRequest:
+    return farm_pb2.RegisterRequest(load=load)
 
 
 async def _say_hello(call: Any, hello: farm_pb2.ServerHello) -> Any:

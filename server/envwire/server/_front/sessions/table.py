@@ -14,6 +14,7 @@ from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.log import log_end, log_not_swept, log_unused
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.session_totals import MakeTimings, SessionTotals
+from envwire.server._front.sessions.slot_usage import SlotUsage
 from envwire.server._front.sessions.slots import GroupSlots, Reservations
 from envwire.server._front.tally import Tally
 from envwire.server._words import counted
@@ -49,6 +50,7 @@ class Sessions:
         capacity: How many may be live at once.
         tally: Counters of the server since its start.
         totals: Totals of ended sessions.
+        usage: Who has used the slots.
         make_timings: Breakdown of the time of Makes.
         holders: Number of sessions by client, including those being made.
         reservations: Slots that are reserved for Makes which name them.
@@ -64,6 +66,7 @@ class Sessions:
         self.capacity = capacity
         self.tally = Tally(clock)
         self.totals = SessionTotals()
+        self.usage = SlotUsage()
         self.make_timings = MakeTimings()
         self.clock = clock
         self.incarnation = incarnation
@@ -176,6 +179,7 @@ class Sessions:
         log_end(session, end_reason)
         self.tally.ends[end_reason.reason.value] += 1
         self.totals.add(session)
+        self.usage.add(session)
         self._remember(session, end_reason)
         self.on_end(session, end_reason)
         self.on_free()

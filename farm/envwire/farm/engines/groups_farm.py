@@ -1,0 +1,60 @@
+"""A farm of groups: a gateway in this process, and servers that engines start when a Make needs them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Callable, Mapping
+
+from envwire.farm.engines.docker_engine import DockerEngine
+from envwire.farm.engines.engine import Engine
+from envwire.farm.engines.join_token import JoinToken, kept_join_token, new_join_token
+from envwire.farm.engines.keeping import Keeper
+from envwire.farm.engines.local_engine import LocalEngine
+from envwire.farm.engines.running import run_farm
+from envwire.farm.gateway.config import GatewayConfig
+from envwire.farm.gateway.gateway import gateway
+from envwire.farm.gateway.groups.group_config import GroupConfig
+from envwire.server._auth.tokens import read_tokens
+from envwire.server._front.event_loop import raise_file_limit
+
+
+@contextlib.asynccontextmanager
+async def _farm(groups: Mapping[str, GroupConfig], at: GatewayConfig) -> AsyncGenerator[str]:
+    name = f"envwire-farm-{at.port}"
+    of_docker = [each for each in groups.values() if each.engine == "docker"]
+    changed, token = asyncio.Event(), JoinToken()
+    if at.tokens:
+        token = kept_join_token(name) if of_docker else new_join_token()
+    async with gateway(at, known=read_tokens(token.line), groups=groups) as running:
+        gateways = [running.target]
+        engines: dict[str, Engine] = {"local": LocalEngine(gateways, token.token, changed)}
+        if of_docker:
+            engines["docker"] = DockerEngine(name, of_docker, gateways, token.path, changed)
+        keeping = asyncio.ensure_future(Keeper(running.groups, engines, changed).keep())
+        try:
+            yield running.target
+        finally:
+            keeping.cancel()
+            await asyncio.wait({keeping})
+            await asyncio.gather(*(each.stop() for each in engines.values()))
+
+
+def run(groups: Mapping[str, GroupConfig], at: GatewayConfig, ready: Callable[[str], None]) -> None:
+    """Runs a farm until SIGTERM or SIGINT. It serves at once: Makes wait for the servers of their groups.
+
+    Args:
+        groups: The groups, by name.
+        at: Settings of the gateway.
+        ready: Called with HOST:PORT of the gateway.
+
+    Raises:
+        OSError: The gateway's address cannot be bound.
+        ValueError: The settings are invalid or contradict each other.
+    """
+    if not at.port and any(each.engine != "local" for each in groups.values()):
+        raise ValueError(
+            "--port is 0; choose one, by which a farm that is started again finds its containers"
+        )
+    raise_file_limit()
+    run_farm(_farm(groups, at), ready)

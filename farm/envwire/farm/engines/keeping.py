@@ -1,0 +1,139 @@
+"""Keeps the groups of a farm: compares what runs with what is asked for, and orders the difference at their engines."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Iterable, Mapping
+from typing import NoReturn
+
+from envwire.farm.engines.engine import Engine, Observed
+from envwire.farm.gateway.groups.demand import Target
+from envwire.farm.gateway.groups.failures import EngineError, Failure, Kind
+from envwire.farm.gateway.groups.group import Group
+from envwire.farm.gateway.groups.groups import Groups
+from envwire.server._words import counted
+
+_log = logging.getLogger("envwire.farm")
+
+#: Longest time between two looks at the groups, in seconds; events shorten it.
+_LOOK_SECONDS = 0.5
+#: Shortest time between two, so that a thousand Makes that come together cause a few.
+_PAUSE_SECONDS = 0.02
+#: Longest wait for an engine, in seconds. Makes and steps do not wait for it.
+_ENGINE_SECONDS = 30.0
+
+
+class Keeper:
+    """Keeps the groups of one farm.
+
+    Args:
+        groups: The groups.
+        engines: The engines, by name.
+        changed: Set when something happened at an engine; the keeper sets it when something waits.
+    """
+
+    def __init__(
+        self, groups: Groups, engines: Mapping[str, Engine], changed: asyncio.Event
+    ) -> None:
+        self._groups = groups
+        self._engines = engines
+        self._changed = changed
+        self._ordering: dict[str, asyncio.Task[None]] = {}
+        groups.on_want = changed.set
+
+    async def keep(self) -> NoReturn:
+        """Keeps them until it is cancelled."""
+        looking = [asyncio.ensure_future(self._keep_at(name)) for name in self._engines]
+        try:
+            await asyncio.gather(*looking)
+        finally:
+            tasks = [*looking, *self._ordering.values()]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        raise AssertionError("engines are looked at for ever")
+
+    async def _keep_at(self, name: str) -> NoReturn:
+        """Looks at the groups of one engine: a slow engine delays no other."""
+        engine, mine = self._engines[name], [e for e in self._groups if e.config.engine == name]
+        seen = False  # at least once: servers of an earlier run may be there
+        while True:
+            active = [each for each in self._groups.refresh(time.monotonic()) if each in mine]
+            if active or not seen:
+                seen = await self._look(engine, mine, active)
+            await self._rest()
+
+    async def _rest(self) -> None:
+        await asyncio.sleep(_PAUSE_SECONDS)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), _LOOK_SECONDS)
+        self._changed.clear()
+
+    async def _look(self, engine: Engine, mine: Iterable[Group], active: Iterable[Group]) -> bool:
+        """Looks once; returns whether the engine answered."""
+        try:
+            observed = await asyncio.wait_for(engine.observe(), _ENGINE_SECONDS)
+        except (EngineError, asyncio.TimeoutError) as error:
+            for each in active:
+                self._fail(each, _failure_of(error))
+            return False
+        active = {*active, *(each for each in mine if each.name in observed)}
+        for each in active:
+            self._take(each, observed.get(each.name, Observed()))
+        for each in active:
+            self._order(engine, each)
+        return True
+
+    def _take(self, group: Group, observed: Observed) -> None:
+        group.observe(observed.running, observed.doing, time.monotonic())
+        for failure in observed.failures:
+            self._fail(group, failure)
+
+    def _fail(self, group: Group, failure: Failure) -> None:
+        now = time.monotonic()
+        group.failed(failure, now)
+        pause = max(group.back_off.due - now, 0.0)
+        _log.warning("group %s: %s; the next attempt is in %.0f s", group.name, failure, pause)
+        self._groups.on_change()
+
+    def _order(self, engine: Engine, group: Group) -> None:
+        """Orders what a group lacks, or has too much of, unless an earlier order is under way."""
+        if group.name in self._ordering:
+            return
+        now = time.monotonic()
+        for name in group.overdue(now):
+            text = f"{name} did not register within {group.config.start_timeout:g} s"
+            self._fail(group, Failure(Kind.NOT_STARTED, text))
+        target = group.target(now)
+        if not target.stop and target.servers == len(group.running):
+            return
+        waiting = f", {counted(group.waiting, 'Make', 'wait')}" if group.waiting else ""
+        _log.info(
+            "group %s: from %d to %s%s",
+            group.name,
+            len(group.running),
+            counted(target.servers, "server"),
+            waiting,
+        )
+        group.leave(target.stop)
+        self._ordering[group.name] = asyncio.ensure_future(self._scale(engine, group, target))
+
+    async def _scale(self, engine: Engine, group: Group, target: Target) -> None:
+        try:
+            ordered = engine.scale(group.config, target.servers, target.stop)
+            await asyncio.wait_for(ordered, _ENGINE_SECONDS)
+        except (EngineError, asyncio.TimeoutError) as error:
+            group.leave(target.stop, leaving=False)
+            self._fail(group, _failure_of(error))
+        finally:
+            del self._ordering[group.name]
+            self._changed.set()
+
+
+def _failure_of(error: EngineError | asyncio.TimeoutError) -> Failure:
+    if isinstance(error, EngineError):
+        return error.failure
+    return Failure(Kind.ENGINE, f"no answer within {_ENGINE_SECONDS:g} s")
