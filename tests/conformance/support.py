@@ -111,6 +111,9 @@ def page(figures: dict[str, dict[str, Row]]) -> str:
             "",
             *_table("transport", TRANSPORTS, figures["clients"]),
             "",
+            "Python's client reads compressed attachments. Those in TypeScript and C++ do not ask for them, and so "
+            "get arrays as they are.",
+            "",
         ]
     )
 

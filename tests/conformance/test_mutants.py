@@ -22,6 +22,7 @@ from tests.conformance.mutants import (
     ahead,
     answers,
     channels,
+    encoded,
     mailboxes,
     numbers,
     odd,
@@ -96,6 +97,11 @@ def test_a_defect_is_found(checked: Server, mutant: Mutant) -> None:
     with mailbox_port(checked.target, behaviour), Proxy(checked.target, behaviour) as proxy:
         outcomes = {name: result(proxy, name).outcome for name in mutant.caught_by}
     assert outcomes == dict.fromkeys(mutant.caught_by, Outcome.FAILED)
+
+
+def test_a_server_that_encodes_passes(checked: Server) -> None:
+    with Proxy(checked.target, encoded.Encoding()) as proxy:
+        assert result(proxy, encoded.WHOLE).outcome is Outcome.PASSED
 
 
 class TlsOnUnix(Behaviour):

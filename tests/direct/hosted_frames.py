@@ -20,17 +20,22 @@ class Frames(gym.Env[Any, Any]):
         shape: Shape of an observation.
         chatty: Whether an info carries the count and a large array.
         uneven: Whether every third observation is of another size than the others.
+        still: Whether only one row of an observation changes in a step.
     """
 
     metadata = {"render_modes": []}
 
     def __init__(
-        self, shape: Sequence[int] = (4,), chatty: bool = False, uneven: bool = False
+        self,
+        shape: Sequence[int] = (4,),
+        chatty: bool = False,
+        uneven: bool = False,
+        still: bool = False,
     ) -> None:
         self.observation_space = gym.spaces.Box(0, 255, tuple(shape), np.uint8)
         self.action_space = gym.spaces.Discrete(4)
         self._buffer = np.zeros(tuple(shape), np.uint8)
-        self._chatty, self._uneven = chatty, uneven
+        self._chatty, self._uneven, self._still = chatty, uneven, still
         self._steps = 0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
@@ -45,7 +50,8 @@ class Frames(gym.Env[Any, Any]):
 
     def _observation(self) -> Any:
         # The same memory each time: whoever sends it must have sent it before the next step.
-        self._buffer[...] = self.np_random.integers(0, 256, self._buffer.shape, np.uint8)
+        changed = self._buffer[:1] if self._still and self._steps else self._buffer
+        changed[...] = self.np_random.integers(0, 256, changed.shape, np.uint8)
         return self._buffer[1:] if self._uneven and self._steps % 3 == 1 else self._buffer
 
 

@@ -28,6 +28,7 @@ from envwire.server._worker.direct.channel import Channel as ServerChannel
 from envwire.server._worker.direct.shared_memory import Boxes, SharedSlots
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.encodings import ENCODED
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Attachments, Packet
 
 PATH = Path(__file__).parents[2] / "protos" / "vectors" / "direct.json"
@@ -38,6 +39,9 @@ FEW = np.array([0.5, -0.0, 1e-3, 3.0], np.float32)
 MANY = np.reshape((np.arange(64 * 64) * 7 % 256).astype(np.uint8), (64, 64))
 ODD = np.arange(1025, dtype="<f4")
 HUGE = np.ones((256, 256), np.uint8)
+#: Location and byte of the vectors whose attachments are encoded.
+COMPRESSED, DIFFERENCES = (ENCODED + 1, 1), (ENCODED + 2, 3)
+ENCODERS = {"step, compressed": COMPRESSED, "step, differences": DIFFERENCES}
 
 
 def sent_by_client(message: bytes, *, first: bool = False) -> bytes:
@@ -53,18 +57,35 @@ def sent_by_client(message: bytes, *, first: bool = False) -> bytes:
 
 
 def sent_by_server(
-    packet: Packet | None, shared: SharedSlots | None = None, boxes: Boxes | None = None
+    packet: Packet | None,
+    shared: SharedSlots | None = None,
+    boxes: Boxes | None = None,
+    encoder: Any = None,
 ) -> bytes:
     """Returns the bytes that a session sends: an answer, or its welcome."""
     ours, theirs = socket.socketpair()
     with theirs:
         channel = ServerChannel(ours, LIMIT, shared, boxes)
+        channel.encoder = encoder
         if packet is None:
             channel.welcome(LIMIT)
         else:
             channel.send(packet)
         channel.close()
         return b"".join(iter(lambda: theirs.recv(65536), b""))
+
+
+class Repeated:
+    """Encodes attachments that are one byte, many times, as frames that every library writes alike: by hand."""
+
+    def __init__(self, location: int, byte: int) -> None:
+        self._location, self._byte = location, byte
+
+    def encode(self, attachments: Attachments) -> tuple[int, bytes]:
+        # One segment, whose size follows in four bytes; then its last block, a byte and how often.
+        size = attachments.length
+        block = (1 | 1 << 1 | size << 3).to_bytes(3, "little") + bytes([self._byte])
+        return self._location, b"\x28\xb5\x2f\xfd\xa0" + size.to_bytes(4, "little") + block
 
 
 def slots(taken: int = 0) -> SharedSlots:
@@ -193,6 +214,9 @@ def _opening() -> Iterator[dict[str, Any]]:
     meaning = "It is open; the descriptor of a mailbox comes with the first byte."
     with_mailbox = sent_by_server(None, boxes=Boxes())
     yield described("welcome with mailbox", meaning, answer, with_mailbox)
+    meaning = "It is open; the server may encode attachments."
+    with_encodings = sent_by_server(None, encoder=Repeated(*COMPRESSED))
+    yield described("welcome with encodings", meaning, answer, with_encodings)
     meaning = "It is not open; the server closes the connection."
     yield described("refusal", meaning, answer, refusal())
 
@@ -239,6 +263,18 @@ _ANSWERS: tuple[tuple[str, str, Callable[[], Packet], list[tuple[int, Any]]], ..
         [(0, HUGE)],
     ),
     (
+        "step, compressed",
+        "A large observation follows the message as a Zstandard frame; its elements are 1.",
+        lambda: step_answer(HUGE),
+        [(0, HUGE)],
+    ),
+    (
+        "step, differences",
+        "Another follows as the exclusive or with the one before; its elements are 2.",
+        lambda: step_answer(2 * HUGE),
+        [(0, HUGE)],
+    ),
+    (
         "step, member reset",
         "A member of a vector environment was reset in this step; its generator's state before is told.",
         member_reset_answer,
@@ -257,7 +293,8 @@ _ANSWERS: tuple[tuple[str, str, Callable[[], Packet], list[tuple[int, Any]]], ..
 def _answers() -> Iterator[dict[str, Any]]:
     for name, meaning, packet, arrays in _ANSWERS:
         shared = slots(taken=2) if name == "step, in memory" else None
-        raw = sent_by_server(packet(), shared)
+        encoder = Repeated(*ENCODERS[name]) if name in ENCODERS else None
+        raw = sent_by_server(packet(), shared, encoder=encoder)
         yield described(name, meaning, pb.InteractResponse, raw, arrays)
 
 

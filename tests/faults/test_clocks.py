@@ -16,7 +16,7 @@ from envwire.codec import FaultError, Reason
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
-from envwire.server._ipc.frames import MemoryUse
+from envwire.server._ipc.frames import ChannelUse
 from envwire.server._ipc.scoreboard_row import Counters
 from envwire.server._processes.link import SessionLink
 from envwire.server._processes.process import Process
@@ -111,7 +111,7 @@ class Scene:
         """Lets the client open a direct channel."""
         connection, client = socket.socketpair()
         with connection:
-            await self.session.admit(connection, connection, MemoryUse())
+            await self.session.admit(connection, connection, ChannelUse())
         self.clients.append(client)
 
     def hang_up(self) -> None:

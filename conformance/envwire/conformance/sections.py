@@ -21,6 +21,7 @@ SECTIONS = {
     "DIRECT": "The direct channel",
     "OPEN": "Opening",
     "FRAME": "Frames",
+    "ENCODE": "Encoded attachments",
     "MEMORY": "Shared memory",
     "MAILBOX": "Mailbox",
     "DEVICE": "Memory of a device",

@@ -26,7 +26,7 @@ from envwire.v1 import environment_pb2 as envwire_dot_v1_dot_environment__pb2
 from envwire.v1 import status_pb2 as envwire_dot_v1_dot_status__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x65nvwire/v1/direct.proto\x12\nenvwire.v1\x1a\x1c\x65nvwire/v1/environment.proto\x1a\x17\x65nvwire/v1/status.proto\"\xb2\x01\n\x0cHelloRequest\x12)\n\x06header\x18\x01 \x01(\x0b\x32\x19.envwire.v1.SessionHeader\x12\x15\n\rshared_memory\x18\x02 \x01(\x08\x12#\n\x04make\x18\x03 \x01(\x0b\x32\x15.envwire.v1.MakeHello\x12\x0f\n\x07mailbox\x18\x04 \x01(\x08\x12*\n\x06\x64\x65vice\x18\x05 \x01(\x0b\x32\x1a.envwire.v1.DeviceIdentity\"D\n\x0e\x44\x65viceIdentity\x12$\n\x04kind\x18\x01 \x01(\x0e\x32\x16.envwire.v1.DeviceKind\x12\x0c\n\x04uuid\x18\x02 \x01(\x0c\"3\n\x0c\x44\x65viceMemory\x12\r\n\x05\x62ytes\x18\x01 \x01(\x04\x12\x14\n\x0c\x61nswer_bytes\x18\x02 \x01(\x04\"\x1a\n\tMakeHello\x12\r\n\x05token\x18\x01 \x01(\t\"\x85\x02\n\x07Welcome\x12\x34\n\rshared_memory\x18\x01 \x01(\x0b\x32\x18.envwire.v1.SharedMemoryH\x00\x88\x01\x01\x12\x19\n\x11max_message_bytes\x18\x02 \x01(\x04\x12)\n\x07mailbox\x18\x03 \x01(\x0b\x32\x13.envwire.v1.MailboxH\x01\x88\x01\x01\x12\x34\n\rdevice_memory\x18\x04 \x01(\x0b\x32\x18.envwire.v1.DeviceMemoryH\x02\x88\x01\x01\x12\x18\n\x10no_device_memory\x18\x05 \x01(\tB\x10\n\x0e_shared_memoryB\n\n\x08_mailboxB\x10\n\x0e_device_memory\"E\n\x0cSharedMemory\x12\r\n\x05slots\x18\x01 \x01(\r\x12\x12\n\nslot_bytes\x18\x02 \x01(\x04\x12\x12\n\nfirst_slot\x18\x03 \x01(\x04\"\x1c\n\x07Mailbox\x12\x11\n\tbox_bytes\x18\x01 \x01(\r\"\x95\x01\n\rHelloResponse\x12&\n\x07welcome\x18\x01 \x01(\x0b\x32\x13.envwire.v1.WelcomeH\x00\x12(\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x17.envwire.v1.ErrorStatusH\x00\x12(\n\x04made\x18\x03 \x01(\x0b\x32\x18.envwire.v1.MakeResponseH\x00\x42\x08\n\x06result*U\n\nDeviceKind\x12\x1b\n\x17\x44\x45VICE_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10\x44\x45VICE_KIND_HOST\x10\x01\x12\x14\n\x10\x44\x45VICE_KIND_CUDA\x10\x02\x42U\n\x12\x65xample.envwire.v1P\x01Z$envwire.example/envwire/v1;envwirev1\xa2\x02\x03\x45WV\xaa\x02\nEnvwire.V1\xba\x02\x03\x45WVb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x65nvwire/v1/direct.proto\x12\nenvwire.v1\x1a\x1c\x65nvwire/v1/environment.proto\x1a\x17\x65nvwire/v1/status.proto\"\xf2\x01\n\x0cHelloRequest\x12)\n\x06header\x18\x01 \x01(\x0b\x32\x19.envwire.v1.SessionHeader\x12\x15\n\rshared_memory\x18\x02 \x01(\x08\x12#\n\x04make\x18\x03 \x01(\x0b\x32\x15.envwire.v1.MakeHello\x12\x0f\n\x07mailbox\x18\x04 \x01(\x08\x12*\n\x06\x64\x65vice\x18\x05 \x01(\x0b\x32\x1a.envwire.v1.DeviceIdentity\x12\'\n\tencodings\x18\x06 \x03(\x0e\x32\x14.envwire.v1.Encoding\x12\x15\n\rencode_always\x18\x07 \x01(\x08\"D\n\x0e\x44\x65viceIdentity\x12$\n\x04kind\x18\x01 \x01(\x0e\x32\x16.envwire.v1.DeviceKind\x12\x0c\n\x04uuid\x18\x02 \x01(\x0c\"3\n\x0c\x44\x65viceMemory\x12\r\n\x05\x62ytes\x18\x01 \x01(\x04\x12\x14\n\x0c\x61nswer_bytes\x18\x02 \x01(\x04\"\x1a\n\tMakeHello\x12\r\n\x05token\x18\x01 \x01(\t\"\xae\x02\n\x07Welcome\x12\x34\n\rshared_memory\x18\x01 \x01(\x0b\x32\x18.envwire.v1.SharedMemoryH\x00\x88\x01\x01\x12\x19\n\x11max_message_bytes\x18\x02 \x01(\x04\x12)\n\x07mailbox\x18\x03 \x01(\x0b\x32\x13.envwire.v1.MailboxH\x01\x88\x01\x01\x12\x34\n\rdevice_memory\x18\x04 \x01(\x0b\x32\x18.envwire.v1.DeviceMemoryH\x02\x88\x01\x01\x12\x18\n\x10no_device_memory\x18\x05 \x01(\t\x12\'\n\tencodings\x18\x06 \x03(\x0e\x32\x14.envwire.v1.EncodingB\x10\n\x0e_shared_memoryB\n\n\x08_mailboxB\x10\n\x0e_device_memory\"E\n\x0cSharedMemory\x12\r\n\x05slots\x18\x01 \x01(\r\x12\x12\n\nslot_bytes\x18\x02 \x01(\x04\x12\x12\n\nfirst_slot\x18\x03 \x01(\x04\"\x1c\n\x07Mailbox\x12\x11\n\tbox_bytes\x18\x01 \x01(\r\"\x95\x01\n\rHelloResponse\x12&\n\x07welcome\x18\x01 \x01(\x0b\x32\x13.envwire.v1.WelcomeH\x00\x12(\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x17.envwire.v1.ErrorStatusH\x00\x12(\n\x04made\x18\x03 \x01(\x0b\x32\x18.envwire.v1.MakeResponseH\x00\x42\x08\n\x06result*N\n\x08\x45ncoding\x12\x18\n\x14\x45NCODING_UNSPECIFIED\x10\x00\x12\x11\n\rENCODING_ZSTD\x10\x01\x12\x15\n\x11\x45NCODING_XOR_ZSTD\x10\x02*U\n\nDeviceKind\x12\x1b\n\x17\x44\x45VICE_KIND_UNSPECIFIED\x10\x00\x12\x14\n\x10\x44\x45VICE_KIND_HOST\x10\x01\x12\x14\n\x10\x44\x45VICE_KIND_CUDA\x10\x02\x42U\n\x12\x65xample.envwire.v1P\x01Z$envwire.example/envwire/v1;envwirev1\xa2\x02\x03\x45WV\xaa\x02\nEnvwire.V1\xba\x02\x03\x45WVb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,22 +34,24 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'envwire.v1.direct_pb2', _gl
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\022example.envwire.v1P\001Z$envwire.example/envwire/v1;envwirev1\242\002\003EWV\252\002\nEnvwire.V1\272\002\003EWV'
-  _globals['_DEVICEKIND']._serialized_start=943
-  _globals['_DEVICEKIND']._serialized_end=1028
+  _globals['_ENCODING']._serialized_start=1048
+  _globals['_ENCODING']._serialized_end=1126
+  _globals['_DEVICEKIND']._serialized_start=1128
+  _globals['_DEVICEKIND']._serialized_end=1213
   _globals['_HELLOREQUEST']._serialized_start=95
-  _globals['_HELLOREQUEST']._serialized_end=273
-  _globals['_DEVICEIDENTITY']._serialized_start=275
-  _globals['_DEVICEIDENTITY']._serialized_end=343
-  _globals['_DEVICEMEMORY']._serialized_start=345
-  _globals['_DEVICEMEMORY']._serialized_end=396
-  _globals['_MAKEHELLO']._serialized_start=398
-  _globals['_MAKEHELLO']._serialized_end=424
-  _globals['_WELCOME']._serialized_start=427
-  _globals['_WELCOME']._serialized_end=688
-  _globals['_SHAREDMEMORY']._serialized_start=690
-  _globals['_SHAREDMEMORY']._serialized_end=759
-  _globals['_MAILBOX']._serialized_start=761
-  _globals['_MAILBOX']._serialized_end=789
-  _globals['_HELLORESPONSE']._serialized_start=792
-  _globals['_HELLORESPONSE']._serialized_end=941
+  _globals['_HELLOREQUEST']._serialized_end=337
+  _globals['_DEVICEIDENTITY']._serialized_start=339
+  _globals['_DEVICEIDENTITY']._serialized_end=407
+  _globals['_DEVICEMEMORY']._serialized_start=409
+  _globals['_DEVICEMEMORY']._serialized_end=460
+  _globals['_MAKEHELLO']._serialized_start=462
+  _globals['_MAKEHELLO']._serialized_end=488
+  _globals['_WELCOME']._serialized_start=491
+  _globals['_WELCOME']._serialized_end=793
+  _globals['_SHAREDMEMORY']._serialized_start=795
+  _globals['_SHAREDMEMORY']._serialized_end=864
+  _globals['_MAILBOX']._serialized_start=866
+  _globals['_MAILBOX']._serialized_end=894
+  _globals['_HELLORESPONSE']._serialized_start=897
+  _globals['_HELLORESPONSE']._serialized_end=1046
 # @@protoc_insertion_point(module_scope)

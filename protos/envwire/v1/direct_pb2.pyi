@@ -10,9 +10,11 @@ holds an InteractRequest, and is answered by one that holds an InteractResponse.
 """
 
 import builtins
+import collections.abc
 import envwire.v1.environment_pb2
 import envwire.v1.status_pb2
 import google.protobuf.descriptor
+import google.protobuf.internal.containers
 import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
 import sys
@@ -24,6 +26,30 @@ else:
     import typing_extensions
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
+
+class _Encoding:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _EncodingEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_Encoding.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    ENCODING_UNSPECIFIED: _Encoding.ValueType  # 0
+    """Not encoded."""
+    ENCODING_ZSTD: _Encoding.ValueType  # 1
+    """One Zstandard frame."""
+    ENCODING_XOR_ZSTD: _Encoding.ValueType  # 2
+    """One Zstandard frame, of the differences to the attachments that were encoded before."""
+
+class Encoding(_Encoding, metaclass=_EncodingEnumTypeWrapper):
+    """How the attachments of a frame are encoded on their way over TCP."""
+
+ENCODING_UNSPECIFIED: Encoding.ValueType  # 0
+"""Not encoded."""
+ENCODING_ZSTD: Encoding.ValueType  # 1
+"""One Zstandard frame."""
+ENCODING_XOR_ZSTD: Encoding.ValueType  # 2
+"""One Zstandard frame, of the differences to the attachments that were encoded before."""
+global___Encoding = Encoding
 
 class _DeviceKind:
     ValueType = typing.NewType("ValueType", builtins.int)
@@ -60,10 +86,14 @@ class HelloRequest(google.protobuf.message.Message):
     MAKE_FIELD_NUMBER: builtins.int
     MAILBOX_FIELD_NUMBER: builtins.int
     DEVICE_FIELD_NUMBER: builtins.int
+    ENCODINGS_FIELD_NUMBER: builtins.int
+    ENCODE_ALWAYS_FIELD_NUMBER: builtins.int
     shared_memory: builtins.bool
     """Whether the client can read large frames from memory that it shares with the server."""
     mailbox: builtins.bool
     """Whether the client can exchange small frames in memory that it shares with the server."""
+    encode_always: builtins.bool
+    """Whether all attachments shall be encoded that become smaller, rather than those that then arrive sooner."""
     @property
     def header(self) -> envwire.v1.environment_pb2.SessionHeader:
         """The session of the channel; later requests have no header. Absent with `make`."""
@@ -76,6 +106,10 @@ class HelloRequest(google.protobuf.message.Message):
     def device(self) -> global___DeviceIdentity:
         """The device on which the client can share memory with the server; absent for none."""
 
+    @property
+    def encodings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[global___Encoding.ValueType]:
+        """The encodings of attachments that the client can read."""
+
     def __init__(
         self,
         *,
@@ -84,9 +118,11 @@ class HelloRequest(google.protobuf.message.Message):
         make: global___MakeHello | None = ...,
         mailbox: builtins.bool = ...,
         device: global___DeviceIdentity | None = ...,
+        encodings: collections.abc.Iterable[global___Encoding.ValueType] | None = ...,
+        encode_always: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["device", b"device", "header", b"header", "make", b"make"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["device", b"device", "header", b"header", "mailbox", b"mailbox", "make", b"make", "shared_memory", b"shared_memory"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["device", b"device", "encode_always", b"encode_always", "encodings", b"encodings", "header", b"header", "mailbox", b"mailbox", "make", b"make", "shared_memory", b"shared_memory"]) -> None: ...
 
 global___HelloRequest = HelloRequest
 
@@ -166,6 +202,7 @@ class Welcome(google.protobuf.message.Message):
     MAILBOX_FIELD_NUMBER: builtins.int
     DEVICE_MEMORY_FIELD_NUMBER: builtins.int
     NO_DEVICE_MEMORY_FIELD_NUMBER: builtins.int
+    ENCODINGS_FIELD_NUMBER: builtins.int
     max_message_bytes: builtins.int
     """Largest accepted request, in bytes; the server closes a connection that announces a larger one."""
     no_device_memory: builtins.str
@@ -186,6 +223,10 @@ class Welcome(google.protobuf.message.Message):
         others; absent for none.
         """
 
+    @property
+    def encodings(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[global___Encoding.ValueType]:
+        """The encodings that the server may use, of those in the hello."""
+
     def __init__(
         self,
         *,
@@ -194,9 +235,10 @@ class Welcome(google.protobuf.message.Message):
         mailbox: global___Mailbox | None = ...,
         device_memory: global___DeviceMemory | None = ...,
         no_device_memory: builtins.str = ...,
+        encodings: collections.abc.Iterable[global___Encoding.ValueType] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_device_memory", b"_device_memory", "_mailbox", b"_mailbox", "_shared_memory", b"_shared_memory", "device_memory", b"device_memory", "mailbox", b"mailbox", "shared_memory", b"shared_memory"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_device_memory", b"_device_memory", "_mailbox", b"_mailbox", "_shared_memory", b"_shared_memory", "device_memory", b"device_memory", "mailbox", b"mailbox", "max_message_bytes", b"max_message_bytes", "no_device_memory", b"no_device_memory", "shared_memory", b"shared_memory"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_device_memory", b"_device_memory", "_mailbox", b"_mailbox", "_shared_memory", b"_shared_memory", "device_memory", b"device_memory", "encodings", b"encodings", "mailbox", b"mailbox", "max_message_bytes", b"max_message_bytes", "no_device_memory", b"no_device_memory", "shared_memory", b"shared_memory"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_device_memory", b"_device_memory"]) -> typing.Literal["device_memory"] | None: ...
     @typing.overload

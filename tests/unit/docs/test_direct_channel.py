@@ -24,6 +24,8 @@ from tests.direct.stranger import HEADER, Stranger, elements
 from tests.direct.vectors import PATH, text
 from tests.unit.docs.test_protocol_doc import codes, table
 
+#: Locations of attachments that follow their message encoded.
+ENCODED = (1 << 31 | 1, 1 << 31 | 2)
 VECTORS: list[dict[str, Any]] = json.loads(PATH.read_text(encoding="utf-8"))
 
 
@@ -48,7 +50,7 @@ def test_a_stranger_reads_the_vectors(vector: dict[str, Any]) -> None:
     raw = bytes.fromhex(vector["hex"]).removeprefix(b"envwire\x01")
     length, where, attached = HEADER.unpack_from(raw)
     assert [length, where, attached] == vector["header"]
-    assert len(raw) == HEADER.size + length + (0 if where else attached)
+    assert len(raw) == HEADER.size + length + (attached if where in {0, *ENCODED} else 0)
     holds = getattr(direct_pb2, vector["holds"], None) or getattr(pb, vector["holds"])
     message = holds.FromString(raw[HEADER.size : HEADER.size + length])
     assert message == text_format.Parse(vector["message"], holds())
@@ -65,6 +67,17 @@ def test_attached_arrays_are_where_they_are_said_to_be() -> None:
     assert elements(observation, attached) == np.arange(1025, dtype="<f4").tobytes()
     assert elements(mask, attached) == (np.arange(4096) * 7 % 256).astype(np.uint8).tobytes()
     assert attached[4100:4160] == bytes(60)
+
+
+def test_encoded_arrays_are_what_they_are_said_to_be() -> None:
+    zstandard = pytest.importorskip("zstandard")
+    found = {vector["name"]: bytes.fromhex(vector["hex"]) for vector in VECTORS}
+    first, second = (
+        zstandard.ZstdDecompressor().decompress(raw[HEADER.size + HEADER.unpack_from(raw)[0] :])
+        for raw in (found["step, compressed"], found["step, differences"])
+    )
+    assert first == bytes([1]) * 256 * 256
+    assert bytes(map(int.__xor__, first, second)) == bytes([2]) * 256 * 256
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from envwire.client.credentials import Credentials
 from envwire.device.devices import check_device_name
 from envwire.device.libraries import LIBRARIES
+from envwire.wire.zstandard_frames import zstandard
 
 if TYPE_CHECKING:
     from envwire.client._session.client_device import ClientDevice
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 #: The recovery strategies, by name.
 ON_LOST = ("raise", "truncate", "replay")
+#: When the server may compress arrays.
+COMPRESSIONS = ("auto", "zstd", "off")
+#: The options that are one of a few words.
+_CHOICES = {"on_lost": ON_LOST, "compression": COMPRESSIONS, "arrays": (None, *LIBRARIES)}
 #: The options that are seconds, with the least of each; the kernel needs four to tell a dead path from a slow one.
 _SECONDS = {"timeout": 0, "connect_timeout": 0, "lease": 0, "liveness": 4}
 
@@ -40,6 +45,7 @@ class ConnectionOptions:
         arrays: The library of the arrays there; None for the environment's own.
         copy: Whether arrays are copied out of memory that is shared with the session.
         liveness: Seconds after which a direct channel over TCP without a sign of life is replaced; None for 30.
+        compression: When arrays are compressed, one of `COMPRESSIONS`.
 
     Raises:
         TypeError: `credentials` are not `Credentials`, or `replay_limit` is not a number.
@@ -57,6 +63,7 @@ class ConnectionOptions:
     arrays: str | None = None
     copy: bool = True
     liveness: float | None = None
+    compression: str = "auto"
 
     @classmethod
     def among(cls, arguments: Mapping[str, Any]) -> ConnectionOptions:
@@ -65,6 +72,26 @@ class ConnectionOptions:
 
     def __post_init__(self) -> None:
         """Checks the options that a wrong type would break later."""
+        self._check_kinds()
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            if value not in choices:
+                words = ", ".join(word for word in choices if word)
+                raise ValueError(f"unknown {name}={value!r}; choose one of {words}")
+        if self.compression == "zstd" and zstandard() is None:
+            raise ImportError(
+                "compression='zstd' needs Python 3.14 or the package zstandard; install 'envwire[compression]'"
+            )
+        for name, least in _SECONDS.items():
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, Real) and float(value) >= least):
+                raise ValueError(f"{name}={value!r} is not a number of seconds, {least} or more")
+        if self.device is None and (self.arrays is not None or not self.copy):
+            raise ValueError("arrays= and copy= need device=, such as device='cuda:0'")
+        if self.device is not None:
+            check_device_name(self.device)
+
+    def _check_kinds(self) -> None:
         if not isinstance(self.credentials, Credentials | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             kind = type(self.credentials).__name__  # not its text, which may be a token
             raise TypeError(
@@ -74,22 +101,6 @@ class ConnectionOptions:
             raise TypeError(f"replay_limit={self.replay_limit!r} is not a number")
         if not self.replay_limit >= 0:
             raise ValueError(f"replay_limit={self.replay_limit!r} is not a number of requests")
-        if self.on_lost not in ON_LOST:
-            raise ValueError(
-                f"unknown on_lost={self.on_lost!r}; choose one of {', '.join(ON_LOST)}"
-            )
-        for name, least in _SECONDS.items():
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, Real) and float(value) >= least):
-                raise ValueError(f"{name}={value!r} is not a number of seconds, {least} or more")
-        if self.arrays is not None and self.arrays not in LIBRARIES:
-            raise ValueError(
-                f"unknown arrays={self.arrays!r}; choose one of {', '.join(LIBRARIES)}"
-            )
-        if self.device is None and (self.arrays is not None or not self.copy):
-            raise ValueError("arrays= and copy= need device=, such as device='cuda:0'")
-        if self.device is not None:
-            check_device_name(self.device)
 
     def new_device(self, *, recorded: bool) -> ClientDevice | None:
         """Returns what a new session shares on its device; None without one.

@@ -29,7 +29,7 @@ class Answer:
         response: The message; for a failed unary call, with the status in `error`.
         raw: The bytes received; of a unary call, only those of the response; empty for a failed unary call.
         attachments: The attachments, from the socket or from shared memory.
-        slot: The slot of shared memory that the frame named; 0 for none.
+        slot: The slot of shared memory that the frame named, or where else its attachments are; 0 if they follow it.
     """
 
     response: pb.InteractResponse

@@ -11,6 +11,7 @@ import select
 import socket
 import struct
 import termios
+from collections.abc import Sequence
 from typing import Any
 
 from google.protobuf.message import DecodeError, Message
@@ -25,6 +26,8 @@ from envwire.v1 import environment_pb2 as pb
 
 PREAMBLE = b"envwire\x01"
 HEADER = struct.Struct("<IIQ")
+#: Location of attachments that follow their message encoded; the number of the encoding is added.
+ENCODED = 1 << 31
 UNIX = "unix-abstract:"
 #: An empty frame: on a channel with a mailbox, it tells the reader to look into the box.
 WAKE = bytes(HEADER.size)
@@ -80,10 +83,16 @@ class DirectLink:
         shared_memory: bool = False,
         mailbox: bool = False,
         device: direct_pb2.DeviceIdentity | None = None,
+        encodings: Sequence[direct_pb2.Encoding.ValueType] = (),
     ) -> direct_pb2.HelloResponse:
         """Opens the channel to a session, and returns the answer: a welcome, or an error."""
         asked = direct_pb2.HelloRequest(
-            header=header, shared_memory=shared_memory, mailbox=mailbox, device=device
+            header=header,
+            shared_memory=shared_memory,
+            mailbox=mailbox,
+            device=device,
+            encodings=encodings,
+            encode_always=bool(encodings),
         )
         self.trace.sent(self.name, asked)
         self.send_bytes(PREAMBLE + frame(asked))
@@ -148,7 +157,8 @@ class DirectLink:
         if length + attached > MAX_ANSWER_BYTES:
             raise too_large(f"{length} bytes, with attachments of {attached}")
         message = self._exactly(length)
-        return message, slot, self._in_slot(slot, attached) if slot else self._exactly(attached)
+        follow = not slot or slot >= ENCODED
+        return message, slot, self._exactly(attached) if follow else self._in_slot(slot, attached)
 
     def _in_slot(self, slot: int, length: int) -> bytes:
         memory, layout = self.memory, self.welcome.shared_memory

@@ -27,13 +27,13 @@ def _has_attributes(context: CheckContext) -> bool:
     return answer.kind == "get_attribute"
 
 
-def _welcome(context: CheckContext, **asked: Any) -> direct_pb2.Welcome:
-    """Returns the welcome of a Unix socket to a hello that asks for memory; an empty one if there is no such socket."""
+def _welcome(context: CheckContext, form: str = UNIX, **asked: Any) -> direct_pb2.Welcome:
+    """Returns the welcome at an address of a form to a hello that asks for more; an empty one if there is none."""
     made = context.make("Big").made
-    unix = [address for address in made.direct.addresses if address.startswith(UNIX)]
-    if not unix:
+    found = [address for address in made.direct.addresses if address.startswith(form)]
+    if not found:
         return direct_pb2.Welcome()
-    link = context.connect(made, unix[0])
+    link = context.connect(made, found[0])
     return link.hello(context.attach(made, link).header, **asked).welcome
 
 
@@ -43,6 +43,11 @@ def _has_memory(context: CheckContext) -> bool:
 
 def _has_mailbox(context: CheckContext) -> bool:
     return _welcome(context, mailbox=True).HasField("mailbox")
+
+
+def _has_encodings(context: CheckContext) -> bool:
+    asked = [direct_pb2.ENCODING_ZSTD, direct_pb2.ENCODING_XOR_ZSTD]
+    return bool(_welcome(context, ":", encodings=asked).encodings)
 
 
 def _has_device_memory(context: CheckContext) -> bool:
@@ -68,6 +73,7 @@ PROFILES: Mapping[str, Callable[[CheckContext], bool]] = {
     "direct-make": _capability("make"),
     "shared-memory": _has_memory,
     "mailbox": _has_mailbox,
+    "compression": _has_encodings,
     "device": _has_device_memory,
     "states": _capability("save_state"),
     "replay": _capability("replay"),

@@ -22,8 +22,8 @@ from typing import NamedTuple
 from envwire.server._ipc.gathering import JOINED_BELOW, Buffer, send_some
 from envwire.server._ipc.message_slots import MessageSlots, MessageSlotsError
 
-#: Control socket message with a connection: the session's number, and its client's `MemoryUse`.
-ADMIT = struct.Struct("<Q??B16s")
+#: Control socket message with a connection: the session's number, and its client's `ChannelUse`.
+ADMIT = struct.Struct("<Q??B16sB")
 #: Control socket message with the file of a session's recording, sent before its MAKE or COPY by a server that records:
 #: the session's number and the recording's name. Without a descriptor the session is not recorded.
 RECORDING = struct.Struct("<Q96s")
@@ -71,20 +71,30 @@ class Kind(IntEnum):
     RENDERED = 10
 
 
-class MemoryUse(NamedTuple):
-    """What memory a client on this machine can use together with the process of its session.
+class Encode(IntEnum):
+    """When attachments are encoded."""
+
+    NEVER = 0
+    IF_SOONER = 1
+    IF_SMALLER = 2
+
+
+class ChannelUse(NamedTuple):
+    """What a client can use on its channel; memory only on this machine, and encodings only over TCP.
 
     Attributes:
-        frames: Slots for large frames.
+        frames: Slots of memory for large frames.
         mailbox: A mailbox for small ones.
         device_kind: The kind of device whose memory it can share, a value of `DeviceKind`; 0 for none.
         device_uuid: The UUID of a GPU, 16 bytes.
+        encode: When attachments are encoded, an `Encode`.
     """
 
     frames: bool = False
     mailbox: bool = False
     device_kind: int = 0
     device_uuid: bytes = b""
+    encode: int = Encode.NEVER
 
 
 class FrameError(Exception):

@@ -19,8 +19,8 @@ from envwire.server._ipc.frames import (
     FORK,
     PACKET_BYTES,
     RECORDING,
+    ChannelUse,
     FrameError,
-    MemoryUse,
 )
 from envwire.server._ipc.orphans import kill
 from envwire.server._logs.fields import extra, of_sessions
@@ -215,13 +215,13 @@ class Process:
         """Tells the process that the server stops in `seconds`; both share the machine's monotonic clock."""
         self._link.tell_draining(time.monotonic() + seconds)
 
-    def admit(self, session: SessionLink, connection: socket.socket, memory: MemoryUse) -> None:
+    def admit(self, session: SessionLink, connection: socket.socket, use: ChannelUse) -> None:
         """Hands a client's connection over to a session.
 
         Raises:
             LinkLostError: The process is gone or accepts no more connections.
         """
-        self._hand_over(ADMIT.pack(session.number, *memory), [connection.fileno()])
+        self._hand_over(ADMIT.pack(session.number, *use), [connection.fileno()])
 
     def record(self, session: SessionLink, name: str, file: Sequence[int]) -> None:
         """Hands the file of a recording over to a session that is ordered next.

@@ -141,6 +141,7 @@ FILES = Check(
     _is_enough_files,
     f"0, for no limit of its own, or {_FEWEST_FILES} or more: the session's process itself opens about a dozen",
 )
+COMPRESSION = Check(("auto", "off").__contains__, "auto or off")
 LOG_FORMAT = Check(FORMATS.__contains__, " or ".join(FORMATS))
 STARTS = ("auto", "fork", "spawn")
 START = Check(STARTS.__contains__, ", ".join(STARTS[:-1]) + " or " + STARTS[-1])

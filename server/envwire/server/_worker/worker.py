@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from envwire.server._hosting.libraries import Catalogue
-from envwire.server._ipc.frames import ADMIT, FORK, RECORDING, FrameSocket, MemoryUse
+from envwire.server._ipc.frames import ADMIT, FORK, RECORDING, ChannelUse, FrameSocket
 from envwire.server._ipc.message_slots import REPLIES, MessageSlots
 from envwire.server._ipc.scoreboard import Scoreboard
 from envwire.server._recording.files import AppendedFile
@@ -149,9 +149,9 @@ class Worker:
             number, name = RECORDING.unpack(packet)
             self._files[number] = self._handed(name.rstrip(b"\0").decode(), descriptors)
         elif descriptors:  # no descriptor: too many open files here; the client retries
-            number, *memory = ADMIT.unpack(packet)
+            number, *use = ADMIT.unpack(packet)
             connection = socket.socket(fileno=descriptors[0])
-            self._direct.admit(number, MemoryUse(*memory), connection)
+            self._direct.admit(number, ChannelUse(*use), connection)
 
     def _handed(self, name: str, descriptors: Sequence[int]) -> AppendedFile | None:
         """Returns the file that the front handed over, if it could create one and this process could take it."""

@@ -19,11 +19,11 @@ from envwire.server._hosting.libraries import load_catalogue
 from envwire.server._ipc.frames import (
     ADMIT,
     SLOT,
+    ChannelUse,
     Frame,
     FrameError,
     FrameSocket,
     Kind,
-    MemoryUse,
     pack_header,
 )
 from envwire.server._ipc.message_slots import REPLIES, REQUESTS, MessageSlots
@@ -91,7 +91,7 @@ class Front:
             self.forget(number)
             self._present[number] = Presence(theirs)
             socket.send_fds(
-                self.control_socket, [ADMIT.pack(number, *MemoryUse())], [theirs.fileno()]
+                self.control_socket, [ADMIT.pack(number, *ChannelUse())], [theirs.fileno()]
             )
         self._clients.append(ours)
         return ours
@@ -296,7 +296,7 @@ def test_a_slot_can_be_used_again(front: Front) -> None:
 
 def test_a_packet_without_its_connection_does_not_close_the_control_socket(front: Front) -> None:
     """A process that has too many files open gets the packet only."""
-    front.control_socket.send(ADMIT.pack(0, *MemoryUse()))
+    front.control_socket.send(ADMIT.pack(0, *ChannelUse()))
     assert ask(welcomed(front.open(0)), reset(1)).HasField("reset")
 
 

@@ -63,6 +63,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         arrays: The library of the arrays on the device.
         copy: Whether arrays are copied there.
         liveness: As for `envwire.client.RemoteEnv`.
+        compression: As for `envwire.client.RemoteEnv`.
         env_kwargs: Keyword arguments of the environment whose names are parameters of this constructor.
         kwargs: Further keyword arguments of the environment.
     """
@@ -89,6 +90,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         arrays: str | None = None,
         copy: bool = True,
         liveness: float | None = None,
+        compression: str = "auto",
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:

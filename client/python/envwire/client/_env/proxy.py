@@ -60,6 +60,9 @@ class RemoteProxy(RemoteAttributes):
         copy: False gives arrays that are valid until the next call only, and saves a copy on the device.
         liveness: Seconds without a sign of life after which a direct channel over TCP is replaced, such as 5 where
             addresses change; by default 30.
+        compression: "auto" (the default): direct channels to another machine carry large arrays compressed where they
+            then arrive sooner, if both sides have a library for it (see docs/wide-area.md); "zstd": wherever they
+            become smaller, on this machine too; "off": never.
         env_kwargs: Keyword arguments of the environment whose names are parameters of this constructor.
         kwargs: Further keyword arguments of the environment.
 
@@ -90,6 +93,7 @@ class RemoteProxy(RemoteAttributes):
         arrays: str | None = None,
         copy: bool = True,
         liveness: float | None = None,
+        compression: str = "auto",
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.connect_wait import ConnectWait
-from envwire.client._transports.transport import PathWatching, Transport
+from envwire.client._transports.transport import Compressing, PathWatching, Transport
 from envwire.client.errors import CapacityError, ServerUnavailableError, TlsError
 from envwire.client.options import ConnectionOptions
 
@@ -124,6 +124,8 @@ class Servers:
         )
         if options.liveness is not None and isinstance(transport, PathWatching):
             transport.watch_path(options.liveness)
+        if isinstance(transport, Compressing):
+            transport.compress(options.compression)
         return transport
 
     def keep(self, target: str | None, transport: Transport) -> None:

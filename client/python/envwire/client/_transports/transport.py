@@ -139,6 +139,14 @@ class PathWatching(Protocol):
 
 
 @runtime_checkable
+class Compressing(Protocol):
+    """A transport whose server can compress arrays."""
+
+    def compress(self, when: str) -> None:
+        """Says when the server of the next connection may compress: "auto", "zstd" or "off"."""
+
+
+@runtime_checkable
 class Fronted(Protocol):
     """A transport that knows the address of the front of its session's server."""
 

@@ -72,6 +72,7 @@ class VectorProxy(Members, metaclass=_NamesVecEnv):
         arrays: The library of the arrays on the device.
         copy: Whether arrays are copied there.
         liveness: As for `envwire.client.RemoteEnv`.
+        compression: As for `envwire.client.RemoteEnv`.
         observation_mode: "same", or "different" if the observation spaces differ in their bounds; as for
             `SyncVectorEnv`.
         member_kwargs: Further keyword arguments of each environment: one mapping for each, in order.
@@ -113,6 +114,7 @@ class VectorProxy(Members, metaclass=_NamesVecEnv):
         arrays: str | None = None,
         copy: bool = True,
         liveness: float | None = None,
+        compression: str = "auto",
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:

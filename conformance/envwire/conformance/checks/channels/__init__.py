@@ -6,6 +6,7 @@ from envwire.conformance.checks.channels import (  # isort: skip
     streams,
     opening,
     frames,
+    encoded,
     endings,
     direct_makes,
     shared_memory,
@@ -18,6 +19,7 @@ from envwire.conformance.checks.channels import (  # isort: skip
 __all__ = [
     "device_memory",
     "direct_makes",
+    "encoded",
     "endings",
     "frames",
     "mailbox",

@@ -23,10 +23,11 @@ from envwire.server._front.direct.tls_relay import end_tls
 from envwire.server._front.ports import cannot_bind, set_options
 from envwire.server._front.sessions.stream import Exchange
 from envwire.server._front.sessions.table import Sessions
-from envwire.server._ipc.frames import MemoryUse
+from envwire.server._ipc.frames import ChannelUse, Encode
 from envwire.server.config import ServerConfig
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.encodings import ENCODINGS
 from envwire.wire.envelope import REQUESTS, RESPONSES
 
 _log = logging.getLogger("envwire.server")
@@ -163,8 +164,8 @@ class DirectListener:
             owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
         session = self._sessions.find(owner.session_id, owner.secret)
         self._identified()
-        memory = _memory_use(hello) if local else MemoryUse()
-        admitting = session.admit(connection, peer.client, memory)
+        use = _memory_use(hello) if local else ChannelUse(encode=_encode(hello))
+        admitting = session.admit(connection, peer.client, use)
         await asyncio.wait_for(admitting, _HELLO_SECONDS)
 
     def _identified(self) -> None:
@@ -198,12 +199,19 @@ class DirectListener:
             task.cancel()
 
 
-def _memory_use(hello: direct_pb2.HelloRequest) -> MemoryUse:
+def _memory_use(hello: direct_pb2.HelloRequest) -> ChannelUse:
     """Returns what memory a client on this machine can use; a device of a kind that is unknown here is none."""
     kind, uuid = hello.device.kind, hello.device.uuid
     if kind not in _DEVICES or len(uuid) != _DEVICES[kind]:
         kind, uuid = direct_pb2.DEVICE_KIND_UNSPECIFIED, b""
-    return MemoryUse(hello.shared_memory, hello.mailbox, kind, uuid)
+    return ChannelUse(hello.shared_memory, hello.mailbox, kind, uuid)
+
+
+def _encode(hello: direct_pb2.HelloRequest) -> Encode:
+    """Returns when attachments are encoded for a client elsewhere; never if it cannot read all encodings."""
+    if not set(ENCODINGS) <= set(hello.encodings):
+        return Encode.NEVER
+    return Encode.IF_SMALLER if hello.encode_always else Encode.IF_SOONER
 
 
 def _neither_or_both(hello: direct_pb2.HelloRequest) -> FaultError:

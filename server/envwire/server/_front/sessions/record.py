@@ -23,7 +23,7 @@ from envwire.server._front.sessions.life import (
     describe_end,
     describe_exit,
 )
-from envwire.server._ipc.frames import SLOT, Kind, MemoryUse
+from envwire.server._ipc.frames import SLOT, ChannelUse, Kind
 from envwire.server._ipc.pictures import Picture
 from envwire.server._ipc.scoreboard_row import Counters, Episode
 from envwire.server._processes.link import LinkLostError, SessionLink
@@ -166,7 +166,7 @@ class SessionRecord:
         self.activity.answered(more=bool(self._waiting))
 
     async def admit(
-        self, connection: socket.socket, client: socket.socket, memory: MemoryUse
+        self, connection: socket.socket, client: socket.socket, use: ChannelUse
     ) -> None:
         """Hands a client's connection over to the process, as its direct channel.
 
@@ -174,7 +174,7 @@ class SessionRecord:
             connection: The connection; the caller keeps ownership of this descriptor.
             client: The client's own socket: the connection itself, or the one that TLS runs over. The caller keeps
                 this descriptor as well.
-            memory: What memory the client can use together with the process.
+            use: What the client can use on it.
 
         Raises:
             FaultError: The session has ended.
@@ -184,7 +184,7 @@ class SessionRecord:
         self.activity.touch()
         presence = Presence(client, connection)
         try:
-            self.process.admit(self._link, connection, memory)
+            self.process.admit(self._link, connection, use)
         except LinkLostError:
             presence.close()
             raise await self.why_ended() from None

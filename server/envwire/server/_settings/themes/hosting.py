@@ -59,6 +59,12 @@ class HostingSettings:
         "none. As much as the client's arrays need is allocated.",
         checks.NOT_NEGATIVE,
     )
+    compression: str = _inherited(
+        "auto",
+        "auto: arrays for clients on other machines are compressed where they then arrive sooner, which is measured; "
+        "off: never. Needs Python 3.14 or the extra compression.",
+        checks.COMPRESSION,
+    )
     device_memory: int = _inherited(
         1 << 30,
         "Bytes of a GPU's memory that an environment may share with a client on this machine, for arrays that stay on "

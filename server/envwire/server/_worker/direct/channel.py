@@ -11,9 +11,11 @@ import socket
 from collections.abc import Iterator
 
 from envwire.server._ipc.gathering import Buffer, send_some
+from envwire.server._worker.direct.encoder import Encoder
 from envwire.server._worker.direct.shared_device import SharedDevice
 from envwire.server._worker.direct.shared_memory import Boxes, SharedSlots
 from envwire.v1 import direct_pb2
+from envwire.wire.encodings import ENCODINGS
 from envwire.wire.frames import HEADER, HEADER_BYTES, Packet
 from envwire.wire.local_channel import BOX_BYTES
 
@@ -46,10 +48,12 @@ class Channel:
         unsent: The part of the last reply that was not sent yet.
         mailbox: The mailbox, if there is one.
         device: The memory of a device that the session shares; None for none.
+        encoder: Encodes attachments for a client elsewhere; None to send them as they are.
         no_device: Why there is none, although the client named a device.
     """
 
     device: SharedDevice | None = None
+    encoder: Encoder | None = None
     no_device = ""
 
     def __init__(
@@ -132,6 +136,9 @@ class Channel:
             frame = HEADER.pack(len(message), 0, 0) + message
         elif self._shared is not None and (slot := self._shared.put(attachments)):
             frame = HEADER.pack(len(message), slot, attachments.length) + message
+        elif self.encoder is not None and (encoded := self.encoder.encode(attachments)):
+            location, data = encoded
+            frame = HEADER.pack(len(message), location, len(data)) + message + data
         else:
             head = HEADER.pack(len(message), 0, attachments.length) + message
             self.unsent = [head, *attachments.buffers]
@@ -187,6 +194,8 @@ class Channel:
         if self._boxes is not None:
             welcome.mailbox.box_bytes = BOX_BYTES
             descriptors.append(self._boxes.descriptor)
+        if self.encoder is not None:
+            welcome.encodings.extend(ENCODINGS)
         welcome.no_device_memory = self.no_device
         if self.device is not None:
             descriptors.append(self.device.describe(welcome))
@@ -209,7 +218,7 @@ class Channel:
         """Closes a forked process's copy of the connection, which stays open in the original process."""
         self._socket.close()
         # The mailbox and this channel refer to each other: they are not left to the collector.
-        self.mailbox = self._boxes = self.device = None
+        self.mailbox = self._boxes = self.device = self.encoder = None
         if self._shared is not None:
             self._shared.close()
             self._shared = None

@@ -12,9 +12,10 @@ from functools import partial
 from envwire.codec.notices import draining_notice
 from envwire.device.devices import CUDA, DeviceError, Identity
 from envwire.server._ipc.fault_replies import too_large
-from envwire.server._ipc.frames import FrameSocket, MemoryUse
+from envwire.server._ipc.frames import ChannelUse, Encode, FrameSocket
 from envwire.server._session.states import State
 from envwire.server._worker.direct.channel import Channel, ChannelError, end_connection
+from envwire.server._worker.direct.encoder import Encoder
 from envwire.server._worker.direct.shared_device import share_device
 from envwire.server._worker.direct.shared_memory import new_boxes, share
 from envwire.server._worker.poller import Poller
@@ -23,9 +24,12 @@ from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Packet
 from envwire.wire.local_channel import DEVICE_MOMENT, MOMENT
+from envwire.wire.zstandard_frames import zstandard
 
 #: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _CLOSED = State.CLOSED
+#: The setting of a server that does not compress.
+_OFF = "off"
 #: Longest wait for the front's acknowledgement of a close, in seconds; it comes at once unless the front is stopped.
 _NOTICE_SECONDS = 2.0
 #: Seconds for which a client may leave a reply unread before its connection is closed.
@@ -57,13 +61,13 @@ class DirectService:
         self._warnings, self._limit = self.sessions.warnings, self.config.max_message_bytes
         self._lingering: set[Channel] = set()
 
-    def admit(self, number: int, memory: MemoryUse, connection: socket.socket) -> None:
+    def admit(self, number: int, use: ChannelUse, connection: socket.socket) -> None:
         """Opens a direct channel to a session.
 
         Args:
             number: The session's number.
-            memory: What memory its client can use. It gets a mailbox if the process holds no other session, so that
-                the process need not look into many.
+            use: What its client can use. It gets a mailbox if the process holds no other session, so that the process
+                need not look into many.
             connection: The connection that the front hands over.
         """
         served = self.sessions.by_number.get(number)
@@ -71,22 +75,33 @@ class DirectService:
             end_connection(connection)
             return
         space = served.session.hosted.env.observation_space
-        shared = share(self.config.shared_memory, space) if memory.frames else None
-        boxes = new_boxes() if memory.mailbox and not self.sessions.packed else None
+        shared = share(self.config.shared_memory, space) if use.frames else None
+        boxes = new_boxes() if use.mailbox and not self.sessions.packed else None
         channel = Channel(connection, self._limit, shared, boxes)
-        if memory.device_kind or served.device is not None:
-            channel.no_device = self._share_device(served, memory)
+        channel.encoder = self._new_encoder(use, connection)
+        if use.device_kind or served.device is not None:
+            channel.no_device = self._share_device(served, use)
             channel.device = served.device
         self._open_channel(served, channel)
 
-    def _share_device(self, served: ServedSession, memory: MemoryUse) -> str:
+    def _new_encoder(self, use: ChannelUse, connection: socket.socket) -> Encoder | None:
+        """Returns what encodes attachments; None if they are sent as they are."""
+        if use.encode == Encode.NEVER or self.config.compression == _OFF:
+            return None
+        compressor = zstandard()
+        if compressor is None:
+            return None
+        always = use.encode == Encode.IF_SMALLER
+        return Encoder(compressor, connection, self._limit, always)
+
+    def _share_device(self, served: ServedSession, use: ChannelUse) -> str:
         """Shares memory of the device that a client named; returns why it cannot be shared."""
-        uuid = memory.device_uuid if memory.device_kind == CUDA else b""
-        identity = Identity(memory.device_kind, uuid)
+        uuid = use.device_uuid if use.device_kind == CUDA else b""
+        identity = Identity(use.device_kind, uuid)
         if served.device is not None and served.device.identity == identity:
             return ""
         served.share(None)
-        if not memory.device_kind:
+        if not use.device_kind:
             return ""
         try:
             env = served.session.hosted.env

@@ -14,7 +14,7 @@ from envwire.codec import FaultError, Reason, decode_fault, envwire_family
 from envwire.server._front.accepting import Bounds
 from envwire.server._front.direct import listener as direct
 from envwire.server._front.direct.listener import DirectListener
-from envwire.server._ipc.frames import MemoryUse
+from envwire.server._ipc.frames import ChannelUse
 from envwire.server.config import ServerConfig
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
@@ -39,7 +39,7 @@ class Hosted:
     """The sessions of a server: a single one, which answers each connection with b"hi"."""
 
     def __init__(self) -> None:
-        self.memory: list[MemoryUse] = []
+        self.memory: list[ChannelUse] = []
         self.left: list[bytes] = []
         self.held: asyncio.Event | None = None
 
@@ -51,7 +51,7 @@ class Hosted:
         return self
 
     async def admit(
-        self, connection: socket.socket, client: socket.socket, memory: MemoryUse
+        self, connection: socket.socket, client: socket.socket, memory: ChannelUse
     ) -> None:
         assert client is connection, "without TLS"
         self.memory.append(memory)
@@ -141,7 +141,7 @@ def test_an_owner_is_handed_over_and_gets_memory_only_on_this_machine(kind: int)
         client = await connect()
         await client.say(hello())
         assert await client.hear() == b"hi"
-        assert hosted.memory == [MemoryUse(frames=kind == 0, mailbox=kind == 0)]
+        assert hosted.memory == [ChannelUse(frames=kind == 0, mailbox=kind == 0)]
 
     run(story, kind)
 

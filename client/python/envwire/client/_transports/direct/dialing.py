@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from envwire.client._errors.connections import refused, unavailable
 from envwire.client._errors.losses import ENDS
 from envwire.client._transports.direct.direct_channel import Channel, TimedChannel, open_channels
+from envwire.client._transports.direct.encodings import offer_encodings
 from envwire.client._transports.portability import (
     ABSTRACT_NAMES,
     KERNEL_TIMES,
@@ -74,6 +75,7 @@ class Dialer:
         why_not: Why no channel could be opened; empty if no attempt has failed.
         device: A device whose memory is to be shared with the session; None for none.
         liveness: Seconds after which a TCP connection without a sign of life fails.
+        compression: Whether the server may compress arrays, one of `envwire.client.options.COMPRESSIONS`.
 
     Raises:
         TlsError: The certificates cannot be used.
@@ -83,6 +85,7 @@ class Dialer:
         self.why_not = ""
         self.device: ClientDevice | None = None
         self.liveness = LIVENESS_SECONDS
+        self.compression = "auto"
         self.server = self._target = target
         self._kind = kind
         self._context = credentials.ssl_context()
@@ -181,6 +184,7 @@ class Dialer:
         if self.device is not None:
             self.device.greet(hello)
             channel.device = self.device
+        offer_encodings(hello, self.compression, channel.connection)
         try:
             seconds = _left(end) if self.device is None else _DEVICE_SECONDS
             response = channel.greet(hello.SerializeToString(), seconds)

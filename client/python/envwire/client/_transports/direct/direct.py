@@ -236,6 +236,10 @@ class DirectTransport:
         """Has the next channel over TCP notice a dead path sooner (see `PathWatching.watch_path`)."""
         self._dialer.liveness = seconds
 
+    def compress(self, when: str) -> None:
+        """Says when the server of the next channel may compress arrays (see `Compressing.compress`)."""
+        self._dialer.compression = when
+
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Does nothing: the open channel or stream keeps the session alive."""
 

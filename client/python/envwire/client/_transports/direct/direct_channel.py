@@ -23,8 +23,10 @@ from envwire.client._transports.direct.shared_memory import SharedFrames, map_ma
 from envwire.client._transports.portability import POLLIN, after_fork_in_child, new_poll
 from envwire.client._transports.recycled import Recycled
 from envwire.v1 import direct_pb2
+from envwire.wire.encodings import ENCODED, Decoder
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Area, Reply
 from envwire.wire.local_channel import DEVICE_MOMENT, MOMENT, WAKE, AdaptiveSpin, Mailbox
+from envwire.wire.zstandard_frames import ZstandardError, zstandard
 
 if TYPE_CHECKING:
     from envwire.client._session.client_device import ClientDevice
@@ -67,6 +69,7 @@ class Channel:
         self._limit = LEAST_LIMIT
         self._shared: SharedFrames | None = None
         self._mailbox: Mailbox | None = None
+        self._decoder: Decoder | None = None
         #: Length and header of the last reply that came whole and without attachments: the next one's, most probably.
         #: One value, so that an interrupt leaves it whole.
         self._last = -1, b""
@@ -135,6 +138,8 @@ class Channel:
                 descriptor, welcome.mailbox, partial(_wake, self.connection)
             )
             self._look = partial(_look, self._mailbox, self._poll.poll)
+        if welcome.encodings and (library := zstandard()):
+            self._decoder = Decoder(library, self._limit)
         if self.device is not None:
             self.device.receive(welcome, next(coming, None))
             self.spin_seconds = DEVICE_MOMENT if self.device.on_gpu else MOMENT
@@ -266,8 +271,8 @@ class Channel:
             return None
         length, slot, attached = HEADER.unpack_from(data)
         end = HEADER_BYTES + length
-        following = 0 if slot else attached
-        self._expected = following if self._scatters else 0
+        following = attached if not slot or slot >= ENCODED else 0
+        self._expected = 0 if slot or not self._scatters else following
         if length + attached > self._limit or (len(data) > end + following and self._ahead < 2):
             raise ConnectionResetError(f"not a frame: {length} + {attached} bytes at {slot}")
         if len(data) > end + following:  # the next reply begins in it
@@ -275,7 +280,7 @@ class Channel:
         if len(data) == end and not following:
             if not slot:
                 self._last = end, data[:HEADER_BYTES]
-            return Reply(data[HEADER_BYTES:], self._in_memory(slot, attached) if slot else None)
+            return Reply(data[HEADER_BYTES:], self._placed(slot, attached) if slot else None)
         self._slot, self._attached = slot, attached
         self._head = bytearray(end)
         self._head[: len(data)] = data[:end]
@@ -319,7 +324,7 @@ class Channel:
     def _whole(self) -> Reply:
         area, self._area = self._area, None
         if self._slot:
-            area = self._in_memory(self._slot, self._attached)
+            area = self._placed(self._slot, self._attached, area)
         return Reply(bytes(memoryview(self._head)[HEADER_BYTES:]), area)
 
     def _buffer_of(self, length: int) -> Area:
@@ -329,8 +334,13 @@ class Channel:
             return buffer
         return self._recycled.new(length)
 
-    def _in_memory(self, slot: int, length: int) -> Area:
-        """Returns the attachments in a slot of the shared memory."""
+    def _placed(self, slot: int, length: int, area: Area | None = None) -> Area:
+        """Returns the attachments in a slot of the shared memory, or those that followed the message encoded."""
+        if self._decoder is not None and area is not None:
+            try:
+                return self._decoder.decode(slot, area)
+            except ZstandardError as error:
+                raise ConnectionResetError(f"the server encoded wrongly: {error}") from error
         if self._shared is None:
             raise ConnectionResetError("the server refers to memory that it does not share")
         return self._shared.area(slot, length)

@@ -21,7 +21,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file envwire/v1/direct.proto.
  */
 export const file_envwire_v1_direct: GenFile = /*@__PURE__*/
-  fileDesc("ChdlbnZ3aXJlL3YxL2RpcmVjdC5wcm90bxIKZW52d2lyZS52MSKyAQoMSGVsbG9SZXF1ZXN0EikKBmhlYWRlchgBIAEoCzIZLmVudndpcmUudjEuU2Vzc2lvbkhlYWRlchIVCg1zaGFyZWRfbWVtb3J5GAIgASgIEiMKBG1ha2UYAyABKAsyFS5lbnZ3aXJlLnYxLk1ha2VIZWxsbxIPCgdtYWlsYm94GAQgASgIEioKBmRldmljZRgFIAEoCzIaLmVudndpcmUudjEuRGV2aWNlSWRlbnRpdHkiRAoORGV2aWNlSWRlbnRpdHkSJAoEa2luZBgBIAEoDjIWLmVudndpcmUudjEuRGV2aWNlS2luZBIMCgR1dWlkGAIgASgMIjMKDERldmljZU1lbW9yeRINCgVieXRlcxgBIAEoBBIUCgxhbnN3ZXJfYnl0ZXMYAiABKAQiGgoJTWFrZUhlbGxvEg0KBXRva2VuGAEgASgJIoUCCgdXZWxjb21lEjQKDXNoYXJlZF9tZW1vcnkYASABKAsyGC5lbnZ3aXJlLnYxLlNoYXJlZE1lbW9yeUgAiAEBEhkKEW1heF9tZXNzYWdlX2J5dGVzGAIgASgEEikKB21haWxib3gYAyABKAsyEy5lbnZ3aXJlLnYxLk1haWxib3hIAYgBARI0Cg1kZXZpY2VfbWVtb3J5GAQgASgLMhguZW52d2lyZS52MS5EZXZpY2VNZW1vcnlIAogBARIYChBub19kZXZpY2VfbWVtb3J5GAUgASgJQhAKDl9zaGFyZWRfbWVtb3J5QgoKCF9tYWlsYm94QhAKDl9kZXZpY2VfbWVtb3J5IkUKDFNoYXJlZE1lbW9yeRINCgVzbG90cxgBIAEoDRISCgpzbG90X2J5dGVzGAIgASgEEhIKCmZpcnN0X3Nsb3QYAyABKAQiHAoHTWFpbGJveBIRCglib3hfYnl0ZXMYASABKA0ilQEKDUhlbGxvUmVzcG9uc2USJgoHd2VsY29tZRgBIAEoCzITLmVudndpcmUudjEuV2VsY29tZUgAEigKBWVycm9yGAIgASgLMhcuZW52d2lyZS52MS5FcnJvclN0YXR1c0gAEigKBG1hZGUYAyABKAsyGC5lbnZ3aXJlLnYxLk1ha2VSZXNwb25zZUgAQggKBnJlc3VsdCpVCgpEZXZpY2VLaW5kEhsKF0RFVklDRV9LSU5EX1VOU1BFQ0lGSUVEEAASFAoQREVWSUNFX0tJTkRfSE9TVBABEhQKEERFVklDRV9LSU5EX0NVREEQAkJVChJleGFtcGxlLmVudndpcmUudjFQAVokZW52d2lyZS5leGFtcGxlL2VudndpcmUvdjE7ZW52d2lyZXYxogIDRVdWqgIKRW52d2lyZS5WMboCA0VXVmIGcHJvdG8z", [file_envwire_v1_environment, file_envwire_v1_status]);
+  fileDesc("ChdlbnZ3aXJlL3YxL2RpcmVjdC5wcm90bxIKZW52d2lyZS52MSLyAQoMSGVsbG9SZXF1ZXN0EikKBmhlYWRlchgBIAEoCzIZLmVudndpcmUudjEuU2Vzc2lvbkhlYWRlchIVCg1zaGFyZWRfbWVtb3J5GAIgASgIEiMKBG1ha2UYAyABKAsyFS5lbnZ3aXJlLnYxLk1ha2VIZWxsbxIPCgdtYWlsYm94GAQgASgIEioKBmRldmljZRgFIAEoCzIaLmVudndpcmUudjEuRGV2aWNlSWRlbnRpdHkSJwoJZW5jb2RpbmdzGAYgAygOMhQuZW52d2lyZS52MS5FbmNvZGluZxIVCg1lbmNvZGVfYWx3YXlzGAcgASgIIkQKDkRldmljZUlkZW50aXR5EiQKBGtpbmQYASABKA4yFi5lbnZ3aXJlLnYxLkRldmljZUtpbmQSDAoEdXVpZBgCIAEoDCIzCgxEZXZpY2VNZW1vcnkSDQoFYnl0ZXMYASABKAQSFAoMYW5zd2VyX2J5dGVzGAIgASgEIhoKCU1ha2VIZWxsbxINCgV0b2tlbhgBIAEoCSKuAgoHV2VsY29tZRI0Cg1zaGFyZWRfbWVtb3J5GAEgASgLMhguZW52d2lyZS52MS5TaGFyZWRNZW1vcnlIAIgBARIZChFtYXhfbWVzc2FnZV9ieXRlcxgCIAEoBBIpCgdtYWlsYm94GAMgASgLMhMuZW52d2lyZS52MS5NYWlsYm94SAGIAQESNAoNZGV2aWNlX21lbW9yeRgEIAEoCzIYLmVudndpcmUudjEuRGV2aWNlTWVtb3J5SAKIAQESGAoQbm9fZGV2aWNlX21lbW9yeRgFIAEoCRInCgllbmNvZGluZ3MYBiADKA4yFC5lbnZ3aXJlLnYxLkVuY29kaW5nQhAKDl9zaGFyZWRfbWVtb3J5QgoKCF9tYWlsYm94QhAKDl9kZXZpY2VfbWVtb3J5IkUKDFNoYXJlZE1lbW9yeRINCgVzbG90cxgBIAEoDRISCgpzbG90X2J5dGVzGAIgASgEEhIKCmZpcnN0X3Nsb3QYAyABKAQiHAoHTWFpbGJveBIRCglib3hfYnl0ZXMYASABKA0ilQEKDUhlbGxvUmVzcG9uc2USJgoHd2VsY29tZRgBIAEoCzITLmVudndpcmUudjEuV2VsY29tZUgAEigKBWVycm9yGAIgASgLMhcuZW52d2lyZS52MS5FcnJvclN0YXR1c0gAEigKBG1hZGUYAyABKAsyGC5lbnZ3aXJlLnYxLk1ha2VSZXNwb25zZUgAQggKBnJlc3VsdCpOCghFbmNvZGluZxIYChRFTkNPRElOR19VTlNQRUNJRklFRBAAEhEKDUVOQ09ESU5HX1pTVEQQARIVChFFTkNPRElOR19YT1JfWlNURBACKlUKCkRldmljZUtpbmQSGwoXREVWSUNFX0tJTkRfVU5TUEVDSUZJRUQQABIUChBERVZJQ0VfS0lORF9IT1NUEAESFAoQREVWSUNFX0tJTkRfQ1VEQRACQlUKEmV4YW1wbGUuZW52d2lyZS52MVABWiRlbnZ3aXJlLmV4YW1wbGUvZW52d2lyZS92MTtlbnZ3aXJldjGiAgNFV1aqAgpFbnZ3aXJlLlYxugIDRVdWYgZwcm90bzM", [file_envwire_v1_environment, file_envwire_v1_status]);
 
 /**
  * Opens a direct channel to an existing or a new session. The earlier channel of the session is closed.
@@ -63,6 +63,20 @@ export type HelloRequest = Message<"envwire.v1.HelloRequest"> & {
    * @generated from field: envwire.v1.DeviceIdentity device = 5;
    */
   device?: DeviceIdentity | undefined;
+
+  /**
+   * The encodings of attachments that the client can read.
+   *
+   * @generated from field: repeated envwire.v1.Encoding encodings = 6;
+   */
+  encodings: Encoding[];
+
+  /**
+   * Whether all attachments shall be encoded that become smaller, rather than those that then arrive sooner.
+   *
+   * @generated from field: bool encode_always = 7;
+   */
+  encodeAlways: boolean;
 };
 
 /**
@@ -193,6 +207,13 @@ export type Welcome = Message<"envwire.v1.Welcome"> & {
    * @generated from field: string no_device_memory = 5;
    */
   noDeviceMemory: string;
+
+  /**
+   * The encodings that the server may use, of those in the hello.
+   *
+   * @generated from field: repeated envwire.v1.Encoding encodings = 6;
+   */
+  encodings: Encoding[];
 };
 
 /**
@@ -310,6 +331,40 @@ export const HelloResponseSchema: GenMessage<HelloResponse> = /*@__PURE__*/
   messageDesc(file_envwire_v1_direct, 7);
 
 /**
+ * How the attachments of a frame are encoded on their way over TCP.
+ *
+ * @generated from enum envwire.v1.Encoding
+ */
+export enum Encoding {
+  /**
+   * Not encoded.
+   *
+   * @generated from enum value: ENCODING_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * One Zstandard frame.
+   *
+   * @generated from enum value: ENCODING_ZSTD = 1;
+   */
+  ZSTD = 1,
+
+  /**
+   * One Zstandard frame, of the differences to the attachments that were encoded before.
+   *
+   * @generated from enum value: ENCODING_XOR_ZSTD = 2;
+   */
+  XOR_ZSTD = 2,
+}
+
+/**
+ * Describes the enum envwire.v1.Encoding.
+ */
+export const EncodingSchema: GenEnum<Encoding> = /*@__PURE__*/
+  enumDesc(file_envwire_v1_direct, 0);
+
+/**
  * The kinds of devices whose memory a client and a session can share.
  *
  * @generated from enum envwire.v1.DeviceKind
@@ -341,5 +396,5 @@ export enum DeviceKind {
  * Describes the enum envwire.v1.DeviceKind.
  */
 export const DeviceKindSchema: GenEnum<DeviceKind> = /*@__PURE__*/
-  enumDesc(file_envwire_v1_direct, 0);
+  enumDesc(file_envwire_v1_direct, 1);
 
