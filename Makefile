@@ -168,6 +168,7 @@ test-faults: $(VENV)/.dev ## Inject faults into processes, networks and disks, t
 		$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 4 + 1)) --transport $$transport || exit; \
 	done
 	for transport in stream direct-tcp; do \
+		$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 4 + 1)) --transport $$transport --window 4 || exit; \
 		$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 10 + 1)) --transport $$transport --tls || exit; \
 		$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 10 + 1)) --transport $$transport --packed 4 || exit; \
 	done

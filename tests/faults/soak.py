@@ -4,6 +4,7 @@
     python -m tests.faults.soak --faults 1000 --transport stream --tls
     python -m tests.faults.soak --faults 1000 --transport unary --public
     python -m tests.faults.soak --faults 1000 --packed 4
+    python -m tests.faults.soak --faults 3000 --window 4
     python -m tests.faults.soak --faults 1000 --transport direct-unix
 
 Every environment counts its own steps, and its client counts them too. The two must always be equal: a
@@ -79,10 +80,17 @@ class Clients:
         guard: What lets them in.
         count: How many.
         chance: Chooses their seeds.
+        window: How many steps each has in flight.
     """
 
     def __init__(
-        self, target: str, transport: str, guard: Guard, count: int, chance: random.Random
+        self,
+        target: str,
+        transport: str,
+        guard: Guard,
+        count: int,
+        chance: random.Random,
+        window: int = 1,
     ) -> None:
         memory = os.memfd_create("soak")
         os.ftruncate(memory, Tally.size(count))
@@ -90,7 +98,7 @@ class Clients:
         self._chance = chance
         program = [sys.executable, "-m", "tests.faults.soak_client"]
         self._nursery = subprocess.Popen(
-            [*program, target, transport, str(memory), str(count)],
+            [*program, target, transport, str(memory), str(count), str(window)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=(memory,),
@@ -218,8 +226,20 @@ def run(
     between: int,
     guard: Guard = OPEN,
     packed: int = 1,
+    window: int = 1,
 ) -> dict[str, Any]:
-    """Commits faults and returns what came of it; `packed` sessions share a process."""
+    """Commits faults and returns what came of it.
+
+    Args:
+        faults: How many.
+        clients: How many play meanwhile.
+        transport: The way to the server.
+        seed: Of all that is random.
+        between: Mean steps between faults.
+        guard: What lets clients in.
+        packed: How many sessions share a process.
+        window: How many steps each client has in flight.
+    """
     chance = random.Random(seed)
     with Wire(seed) as wire:
         settings: dict[str, Any] = {"lease": _LEASE, "max_sessions": 4 * clients + 16}
@@ -227,7 +247,7 @@ def run(
         with serve(**settings, queue=64, **wire.settings, **guard.settings) as server:
             _warm_up(server, guard)
             before, bytes_before = Left.of(server, guard), resident_bytes(server.pid)
-            players = Clients(wire.target, transport, guard, clients, chance)
+            players = Clients(wire.target, transport, guard, clients, chance, window)
             soak = Soak(server, wire, players, chance, unix=transport == "direct-unix")
             begun = time.monotonic()
             try:
@@ -244,6 +264,7 @@ def run(
         "TLS and token": guard.strict,
         "through the forwarder": "public" in guard.settings,
         "sessions to a process": packed,
+        "steps in flight": window,
         "faults": dict(soak.done),
         "faults injected": soak.done.total(),
         "steps checked": players.tally.total(Column.STEPS),
@@ -348,6 +369,9 @@ def main() -> int:
         "--public", action="store_true", help="with TLS and a token, as on a public address"
     )
     parser.add_argument("--packed", type=int, default=1, help="sessions to a process")
+    parser.add_argument(
+        "--window", type=int, default=1, help="steps that each client has in flight"
+    )
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     guard = strict() if given.tls else public() if given.public else OPEN
@@ -359,6 +383,7 @@ def main() -> int:
         given.between,
         guard,
         given.packed,
+        given.window,
     )
     if given.json:
         print(json.dumps(result))

@@ -12,7 +12,10 @@ import os
 import random
 import signal
 import sys
+from collections import deque
+from collections.abc import Iterator
 from enum import IntEnum
+from typing import Any
 
 import envwire.client._transports.grpc.grpc_transports
 from envwire.client import RemoteEnv, RemoteError, RequestTimeoutError, SessionLostError
@@ -69,14 +72,18 @@ class Player:
         tally: Where it counts.
         number: Its row there.
         seed: Of its episodes.
+        window: How many steps it has in flight.
     """
 
-    def __init__(self, target: str, transport: str, tally: Tally, number: int, seed: int) -> None:
+    def __init__(
+        self, target: str, transport: str, tally: Tally, number: int, seed: int, window: int = 1
+    ) -> None:
         self._target = target
         self._transport = transport
         self._tally = tally
         self._number = number
         self._random = random.Random(seed)
+        self._window = window
         self._env: RemoteEnv | None = None
 
     def play(self) -> None:
@@ -108,11 +115,22 @@ class Player:
         observation, info = env.reset()
         self._count(Column.EPISODES)
         length = self._random.randrange(1, _EPISODE)
+        results = self._results(env)
         for expected in range(length):
             if observation[0] != expected or info["steps"] != expected:
                 self._complain(f"step {expected} here is step {info['steps']} there")
-            observation, _, _, _, info = env.step(0)
+            observation, _, _, _, info = next(results)
             self._count(Column.STEPS)
+
+    def _results(self, env: RemoteEnv) -> Iterator[Any]:
+        """Yields the results of steps, of which as many are in flight as the window holds."""
+        if self._window == 1:
+            while True:
+                yield env.step(0)
+        running = deque(env.step_ahead([0]) for _ in range(self._window))
+        while True:
+            running.append(env.step_ahead([0]))
+            yield from running.popleft()
 
     def _reset(self, _number: int, _frame: object) -> None:
         if self._env is not None:
@@ -133,7 +151,7 @@ def _leave(_number: int, _frame: object) -> None:
 
 def main() -> None:
     """Forks a player for each line on standard input, "number seed", and answers with its process."""
-    target, transport, descriptor, clients = sys.argv[1:]
+    target, transport, descriptor, clients, window = sys.argv[1:]
     tally = Tally(int(descriptor), int(clients))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     signal.signal(RESET, signal.SIG_IGN)  # of a player that is about to begin
@@ -142,7 +160,7 @@ def main() -> None:
         pid = os.fork()
         if pid == 0:
             try:
-                Player(target, transport, tally, number, seed).play()
+                Player(target, transport, tally, number, seed, int(window)).play()
             finally:
                 os._exit(0)
         print(pid, flush=True)
