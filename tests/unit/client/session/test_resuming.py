@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from envwire.client._drivers.blocking import BlockingDriver
-from envwire.client.errors import ServerUnavailableError
+from envwire.client._errors.connections import timed_out
+from envwire.client.errors import RequestTimeoutError, ServerUnavailableError
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import session_header
 from envwire.wire.frames import Reply
@@ -39,7 +40,7 @@ class Line:
     Args:
         clock: Moved by each exchange.
         endings: Of the exchanges, the last again and again: the seconds that one takes, and whether a connection had
-            come about, or "refused", or None when it is answered.
+            come about, or "refused", or "late" when the time is over, or None when it is answered.
     """
 
     def __init__(self, clock: Clock, *endings: tuple[float, bool | str | None]) -> None:
@@ -59,6 +60,8 @@ class Line:
         self._clock.now += seconds
         if kind is None:
             return REPLY
+        if kind == "late":
+            raise timed_out("there:1", timeout)
         failure = ServerUnavailableError("cut")
         failure.connected, failure.refused = kind is True, kind == "refused"
         raise failure
@@ -97,6 +100,18 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def driver(clock: Clock, line: Any, lease: float = LEASE) -> BlockingDriver:
     return driver_over(line, lease=lease, timeout=TIMEOUT, clock=clock.monotonic)
+
+
+def test_the_time_that_is_told_is_that_of_all_connections(clock: Clock, exchange: Exchange) -> None:
+    """A dead path is noticed in the middle of a request, whose time goes on."""
+    line = Line(clock, (TIMEOUT - 5.0, True), (5.0, "late"))
+    with pytest.raises(RequestTimeoutError, match=r"within 35 s, on 2 connections"):
+        exchange(driver(clock, line))
+
+
+def test_packets_that_are_too_large_for_the_path_are_hinted_at() -> None:
+    assert "lower the MTU" in str(timed_out("simulator.lab:50051", 60.0))
+    assert "lower the MTU" not in str(timed_out("localhost:50051", 60.0))
 
 
 def test_where_no_connection_comes_about_it_is_tried_for_one_lease(

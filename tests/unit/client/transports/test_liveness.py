@@ -28,6 +28,15 @@ def test_a_channel_has_the_liveness_that_was_asked_for(server: Server) -> None:
         assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 5000
 
 
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="an option of Linux")
+def test_an_idle_channel_is_kept_alive_in_routers(server: Server) -> None:
+    """Routers forget a connection on which nothing came for some minutes, the strictest after 30 s."""
+    with RemoteEnv(server.target, "CartPole-v1", transport="direct-tcp") as env:
+        connection = env._handle.driver.transport._channel.connection
+        assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) <= 20
+
+
 def test_a_liveness_that_the_kernel_cannot_tell_is_refused() -> None:
     with pytest.raises(ValueError, match="liveness=2 is not a number of seconds, 4 or more"):
         RemoteEnv("localhost:1", "CartPole-v1", liveness=2)

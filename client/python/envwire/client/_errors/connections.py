@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
+from envwire.client._transports.targets import is_local
 from envwire.client.errors import InvalidRequestError, RequestTimeoutError, ServerUnavailableError
 from envwire.codec import Reason
+
+#: A hint for servers elsewhere: such a path lets connections open, and small requests pass.
+_LOST_ON_THE_WAY = (
+    ". If small answers arrive and large ones never do, the network loses packets of full size: lower the MTU of the "
+    "interface, as docs/wide-area.md says"
+)
+_PORT = re.compile(r":\d+$")
 
 
 def unavailable(
@@ -100,11 +110,20 @@ def no_answer(target: str, timeout: float) -> ServerUnavailableError:
     )
 
 
-def timed_out(target: str, timeout: float) -> RequestTimeoutError:
-    """Returns the exception for a reply that did not arrive in time."""
+def timed_out(target: str, timeout: float, connections: int = 1) -> RequestTimeoutError:
+    """Returns the exception for a reply that did not arrive in time.
+
+    Args:
+        target: The server, or the session.
+        timeout: Seconds that were waited in all.
+        connections: On how many connections.
+    """
+    times = f", on {connections} connections" if connections > 1 else ""
+    here = not _PORT.search(target) or is_local(target)
     return RequestTimeoutError(
-        f"no answer from {target} within {timeout:g} s; the request may have been served all the same",
-        ". Give RemoteEnv a longer timeout=, or look at what the environment does there",
+        f"no answer from {target} within {timeout:.3g} s{times}; the request may have been served all the same",
+        ". Give RemoteEnv a longer timeout=, or look at what the environment does there"
+        + ("" if here else _LOST_ON_THE_WAY),
     )
 
 

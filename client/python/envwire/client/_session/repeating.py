@@ -13,7 +13,7 @@ from typing import Protocol
 from google.protobuf.message import DecodeError
 
 from envwire.client import errors
-from envwire.client._errors.connections import server_gone, server_unreachable
+from envwire.client._errors.connections import server_gone, server_unreachable, timed_out
 from envwire.client._errors.faults import broken_answer
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.events import Event, Refused, SendAgain
@@ -93,6 +93,8 @@ async def tried_again(
         session.take_back()
     else:
         session.give_up()
+    if isinstance(failure, errors.RequestTimeoutError) and failures:
+        raise timed_out(session.label, session.timeout, failures + 1) from failure
     if isinstance(failure, DecodeError):  # transports read where a session was made, and notices
         raise broken_answer(session.label, failure) from failure
     raise failure
