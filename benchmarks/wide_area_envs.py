@@ -1,15 +1,16 @@
-"""An environment that takes as long for a step as a robot does."""
+"""Environments like those at the other end of a wide-area link: a robot that takes its time, and pictures."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import envwire.envs as gym
 
-ROBOT = "wide/Robot-v0"
+ROBOT, PICTURES = "wide/Robot-v0", "wide/Pictures-v0"
 
 
 class Robot(gym.Env[Any, Any]):
@@ -39,3 +40,49 @@ class Robot(gym.Env[Any, Any]):
 
 
 gym.register(id=ROBOT, entry_point="benchmarks.wide_area_envs:Robot", disable_env_checker=True)
+
+
+class Pictures(gym.Env[Any, Any]):
+    """Shows a shaded scene in which a textured ball moves, as a renderer or as a camera shows it.
+
+    Args:
+        shape: Height, width and channels.
+        noisy: Whether each picture has the noise of a sensor, with a standard deviation of 2.
+    """
+
+    def __init__(self, shape: Sequence[int] = (480, 640, 3), noisy: bool = False) -> None:
+        self.observation_space = gym.spaces.Box(0, 255, tuple(shape), np.uint8)
+        self.action_space = gym.spaces.Discrete(2)
+        self._shape, self._noisy, self._steps = tuple(shape), noisy, 0
+        rows, columns = np.mgrid[: shape[0], : shape[1]]
+        tiles = ((rows // 16 + columns // 16) % 2) * 40
+        self._floor = np.repeat((rows * 120 // shape[0] + tiles)[..., None], shape[2], axis=2)
+        side = shape[0] // 4
+        self._ball = np.random.default_rng(7).integers(90, 110, (side, side, shape[2]))
+        self._noise: list[Any] = []
+
+    def reset(self, *, seed: int | None = None, **_: Any) -> Any:
+        """Draws some noise beforehand, as drawing it takes longer than a step."""
+        super().reset(seed=seed)
+        self._noise = [self.np_random.normal(0, 2, self._shape) for _ in range(8)]
+        return self._picture(), {}
+
+    def step(self, action: int) -> Any:
+        """Moves the ball by a few pixels."""
+        del action
+        self._steps += 1
+        return self._picture(), 0.0, False, False, {}
+
+    def _picture(self) -> Any:
+        picture = self._floor.copy()
+        side = len(self._ball)
+        left = self._steps * 3 % (self._shape[1] - side)
+        picture[side : 2 * side, left : left + side] = self._ball
+        if self._noisy:
+            picture = picture + self._noise[self._steps % len(self._noise)]
+        return picture.clip(0, 255).astype(np.uint8)
+
+
+gym.register(
+    id=PICTURES, entry_point="benchmarks.wide_area_envs:Pictures", disable_env_checker=True
+)

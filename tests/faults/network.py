@@ -32,6 +32,7 @@ HERE, THERE = "198.18.77.1", "198.18.77.2"
 _TUNSETIFF, _IFF_TUN, _IFF_NO_PI = 0x400454CA, 0x0001, 0x1000
 _CLONE_NEWNET = 0x40000000
 _PACKET_BYTES = 65536
+_MOST_QUEUED = 0.1
 
 
 @dataclass
@@ -43,12 +44,15 @@ class Weather:
         delay: Seconds that each takes.
         disorder: Share that takes twice as long and a little more, so that later ones overtake it.
         twice: Share that arrives twice.
+        rate: Bytes a second in each direction; 0 for any number. What would have to wait for longer than
+            `_MOST_QUEUED` seconds is lost, as in a router.
     """
 
     loss: float = 0.0
     delay: float = 0.0
     disorder: float = 0.0
     twice: float = 0.0
+    rate: float = 0.0
 
 
 def why_not() -> str:
@@ -82,6 +86,8 @@ class Network:
         self._orders: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
         self._late: list[tuple[float, int, int, bytes]] = []
         self._number = itertools.count()
+        #: When each end has sent all that it was given.
+        self._free: dict[int, float] = {}
         self._woken, self._waking = os.pipe()
 
     def __enter__(self) -> Self:
@@ -165,13 +171,26 @@ class Network:
         if chance() < weather.loss:
             self.lost += 1
             return
+        if (queued := self._queued(end, len(packet))) > _MOST_QUEUED:
+            self.lost += 1
+            return
         for _ in range(1 + (chance() < weather.twice)):
-            delay = weather.delay + (chance() < weather.disorder) * (weather.delay + 0.01)
+            delay = queued + weather.delay + (chance() < weather.disorder) * (weather.delay + 0.01)
             if delay:
                 due = time.monotonic() + delay
                 heapq.heappush(self._late, (due, next(self._number), end, packet))
             else:
                 self._deliver(end, packet)
+
+    def _queued(self, end: int, length: int) -> float:
+        """Returns the seconds until a packet has left at the rate of the wire."""
+        if not self.weather.rate:
+            return 0.0
+        now = time.monotonic()
+        free = max(now, self._free.get(end, 0.0)) + length / self.weather.rate
+        if free - now <= _MOST_QUEUED:
+            self._free[end] = free
+        return free - now
 
     def _deliver(self, end: int, packet: bytes) -> None:
         try:
