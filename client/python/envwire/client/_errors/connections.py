@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from envwire.client._transports.targets import is_local
 from envwire.client.errors import InvalidRequestError, RequestTimeoutError, ServerUnavailableError
 from envwire.codec import Reason
 
@@ -13,7 +12,8 @@ _LOST_ON_THE_WAY = (
     ". If small answers arrive and large ones never do, the network loses packets of full size: lower the MTU of the "
     "interface, as docs/wide-area.md says"
 )
-_PORT = re.compile(r":\d+$")
+#: The names of this machine and its sockets.
+_HERE = re.compile(r"\b(localhost|127(\.\d+){3}|unix(-abstract)?):|\[::1\]:")
 
 
 def unavailable(
@@ -119,11 +119,10 @@ def timed_out(target: str, timeout: float, connections: int = 1) -> RequestTimeo
         connections: On how many connections.
     """
     times = f", on {connections} connections" if connections > 1 else ""
-    here = not _PORT.search(target) or is_local(target)
+    hint = "" if _HERE.search(target) else _LOST_ON_THE_WAY
     return RequestTimeoutError(
         f"no answer from {target} within {timeout:.3g} s{times}; the request may have been served all the same",
-        ". Give RemoteEnv a longer timeout=, or look at what the environment does there"
-        + ("" if here else _LOST_ON_THE_WAY),
+        f". Give RemoteEnv a longer timeout=, or look at what the environment does there{hint}",
     )
 
 
