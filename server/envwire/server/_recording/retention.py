@@ -9,8 +9,10 @@ import logging
 import os
 import time
 from collections.abc import AsyncGenerator
+from functools import partial
 from pathlib import Path
 
+from envwire.server._recording.disk_calls import in_thread
 from envwire.server._recording.files import SUFFIX
 from envwire.server._recording.folder import open_folder, pinned
 from envwire.server.config import ServerConfig
@@ -89,7 +91,7 @@ async def _prune_forever(config: ServerConfig) -> None:
     told = ""
     while True:
         try:
-            for path in await asyncio.to_thread(prune, config, time.time()):
+            for path in await in_thread(partial(prune, config, time.time())):
                 _log.info(
                     "recording %s deleted: see --record-max-bytes, --record-max-age", path.name
                 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import logging
 import os
@@ -10,11 +9,14 @@ from collections.abc import AsyncGenerator
 from functools import partial
 
 from envwire.server._front.sessions.record import SessionRecord
+from envwire.server._recording.disk_calls import DiskCalls
 from envwire.server._recording.files import create_file, file_name, new_name
 from envwire.server._recording.folder import entered, open_folder
 from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.server")
+#: Less than clients wait for a Make.
+_SECONDS = 5.0
 
 
 class Recordings:
@@ -29,36 +31,37 @@ class Recordings:
 
     def __init__(self, config: ServerConfig) -> None:
         self._folder = open_folder(config)
+        self._disk = DiskCalls(_SECONDS)
 
     @contextlib.asynccontextmanager
     async def recorded(self, session: SessionRecord) -> AsyncGenerator[None]:
         """Context in which a session is made; it has got the file of its recording, if the server records.
 
         The file is hidden until the context ends, and then removed if the process has not begun the recording. A disk
-        that hangs holds up this session alone.
+        that hangs delays this session alone, which is then not recorded.
         """
         if not self._folder:
             yield
             return
         name, (folder,) = new_name(session.env_id), self._folder
         hidden = f".{file_name(name)}"
-        creating = asyncio.ensure_future(asyncio.to_thread(_create, folder, hidden))
+        create = partial(_create, folder, hidden)
         try:
-            file = await asyncio.shield(creating)
+            self._disk.check()
+            file = await self._disk.call(create, partial(_discard, folder, hidden))
         except OSError as error:  # such as a full disk
             _log.warning("%s is not recorded: %s", session.label, error)
             session.record("", [])
             yield
             return
-        except asyncio.CancelledError:
-            creating.add_done_callback(partial(_discard, folder, hidden))
-            raise
         try:
             session.record(name, [file])
             os.close(file)
             yield
         finally:
-            await asyncio.to_thread(_finish, folder, hidden, file_name(name), session.recorded)
+            finish = partial(_finish, folder, hidden, file_name(name), session.recorded)
+            with contextlib.suppress(TimeoutError):  # it is done once the disk goes on
+                await self._disk.call(finish, lambda _: None)
 
     def close(self) -> None:
         """Closes the folder. Closing it twice is harmless."""
@@ -79,9 +82,7 @@ def _finish(folder: int, hidden: str, name: str, begun: bool) -> None:
             entered(folder, partial(os.unlink, hidden, dir_fd=folder))
 
 
-def _discard(folder: int, hidden: str, created: asyncio.Future[int]) -> None:
+def _discard(folder: int, hidden: str, file: int) -> None:
     """Removes a file that was created after nobody waited for it any more."""
-    if created.cancelled() or created.exception() is not None:
-        return
-    os.close(created.result())
+    os.close(file)
     _finish(folder, hidden, "", begun=False)
