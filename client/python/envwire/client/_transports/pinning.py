@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
-from queue import Empty, SimpleQueue
 
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.proxies import proxy_variable
+from envwire.client._transports.resolving import resolve
 from envwire.client._transports.targets import addresses, ip_address_of
 from envwire.client.credentials import Credentials
 
@@ -42,7 +42,7 @@ def pinned(target: str, wait: ConnectWait, credentials: Credentials) -> tuple[st
     if _is_settled(target, named) or proxy_variable(target, credentials):
         return target, credentials
     deadline = time.monotonic() + wait.seconds
-    found = [each for host, port in named for each in _resolve(host, port, wait.seconds)]
+    found = list(_resolved(named, deadline))
     if not found:
         return target, credentials
     host, port = _first_that_listens(found, deadline, target, wait)
@@ -63,26 +63,12 @@ def _is_numeric(host: str) -> bool:
     return ip_address_of(host.partition("%")[0]) is not None
 
 
-def _resolve(host: str, port: int, timeout: float) -> list[tuple[str, int]]:
-    """Returns the addresses of a host in the resolver's order; none if it finds none or does not answer in time."""
-    answers: SimpleQueue[list[tuple[str, int]]] = SimpleQueue()
-
-    def ask() -> None:
-        found: list[tuple[str, int]] = []
+def _resolved(named: list[tuple[str, int]], deadline: float) -> Iterator[tuple[str, int]]:
+    """Yields the addresses of hosts in the resolver's order; none of one that it does not find in time."""
+    for host, port in named:
         with contextlib.suppress(OSError):
-            found = [
-                (str(each[4][0]), port)
-                for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            ]
-        answers.put(found)
-
-    if _is_numeric(host):
-        return [(host, port)]
-    threading.Thread(target=ask, name="envwire-resolver", daemon=True).start()
-    try:
-        return answers.get(timeout=timeout)
-    except Empty:
-        return []
+            for *_, at in resolve(host, port, max(deadline - time.monotonic(), _PAUSE_SECONDS)):
+                yield str(at[0]), port
 
 
 def _first_that_listens(

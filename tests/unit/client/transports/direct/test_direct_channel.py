@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterator
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -280,3 +280,22 @@ def test_large_arrays_are_received_where_they_stay(plain: Pair) -> None:
     assert area.flags.owndata
     assert area.flags.writeable
     assert np.array_equal(area, np.frombuffer(pattern(5000), np.uint8))
+
+
+def test_a_server_that_reads_slowly_holds_nobody_beyond_the_timeout(pair: Pair) -> None:
+    """The kernel, and Python's TLS, begin a new timeout with each part that they send."""
+    channel, server = pair
+    over = Event()
+
+    def read() -> None:
+        while not over.wait(0.05):
+            server.recv(2**16)
+
+    reader = Thread(target=read)
+    reader.start()
+    try:
+        with pytest.raises((BlockingIOError, TimeoutError)):
+            channel.send(bytes(LIMIT), 0.5)
+    finally:
+        over.set()
+        reader.join()

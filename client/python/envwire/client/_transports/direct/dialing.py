@@ -23,6 +23,7 @@ from envwire.client._transports.portability import (
     LIVENESS_SECONDS,
     liveness_options,
 )
+from envwire.client._transports.resolving import resolve
 from envwire.client._transports.targets import addresses, is_local
 from envwire.client.credentials import Credentials
 from envwire.client.errors import ServerUnavailableError
@@ -225,8 +226,7 @@ class Dialer:
         host, _, port = address.rpartition(":")
         name = self._authority or host
         failure = OSError(f"{host} has no address")
-        found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
-        for family, kind, protocol, _, at in found:
+        for family, kind, protocol, _, at in resolve(host, int(port), _left(end)):
             connection = socket.socket(family, kind, protocol)
             try:
                 if self._context is not None:

@@ -6,7 +6,9 @@ A step costs two system calls: one to send, and one to wait and receive.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import select
 import socket
 import struct
 import weakref
@@ -36,6 +38,8 @@ SMALL_BYTES = 4096
 #: Replies up to this size are accepted whatever the server's limit, so that its errors can be read.
 LEAST_LIMIT = 2**20
 _FOREVER = 1e9
+#: As a plain number, which is converted sooner.
+_AT_ONCE = int(getattr(socket, "MSG_DONTWAIT", 0))
 _channels: weakref.WeakSet[Channel] = weakref.WeakSet()
 
 
@@ -107,7 +111,8 @@ class Channel:
             OSError: The connection broke, or no answer came in time.
         """
         self._spin.begin()
-        self.connection.sendall(PREAMBLE)
+        self._set_timeout(timeout)
+        self._send_all(PREAMBLE)
         self.send(hello, timeout)
         data, descriptors = self._receive_welcome()
         try:
@@ -161,7 +166,31 @@ class Channel:
         if mailbox is not None and mailbox.asleep and self._spin.short:
             mailbox.look()  # now, since the reply may come before the first look of the wait
         if mailbox is None or not mailbox.put(frame):
-            self.connection.sendall(frame)
+            self._send_all(frame)
+
+    def _send_all(self, frame: bytes) -> None:
+        """Sends a frame within the timeout, however slowly the server reads: the kernel bounds each wait alone.
+
+        Raises:
+            BlockingIOError: The server has not read enough in time.
+            OSError: The connection broke.
+        """
+        try:
+            sent = self.connection.send(frame, _AT_ONCE)
+        except BlockingIOError:
+            sent = 0
+        if sent < len(frame):
+            self._send_rest(memoryview(frame)[sent:])
+
+    def _send_rest(self, rest: memoryview) -> None:
+        writable, end = select.poll(), perf_counter() + self._timeout
+        writable.register(self.fileno(), select.POLLOUT)
+        while rest:
+            left = min(end - perf_counter(), _FOREVER)
+            if left <= 0 or not writable.poll(math.ceil(left * 1000)):
+                raise BlockingIOError("the server does not read the request")
+            with contextlib.suppress(BlockingIOError):
+                rest = rest[self.connection.send(rest, _AT_ONCE) :]
 
     def put(self, frame: bytes) -> bool:
         """Puts a frame into the mailbox; returns False if it has to be sent on the socket."""
@@ -199,7 +228,7 @@ class Channel:
         if timeout != self._timeout:
             self._set_timeout(timeout)
         self.begin_ahead()
-        self.connection.sendall(HEADER.pack(len(request), 0, 0) + request)
+        self._send_all(HEADER.pack(len(request), 0, 0) + request)
 
     def begin_ahead(self) -> None:
         """Notes that a request is sent ahead; replies come on the socket."""
@@ -425,6 +454,14 @@ class TimedChannel(Channel):
     def _set_timeout(self, timeout: float) -> None:
         self._timeout = timeout
         self.connection.settimeout(min(timeout, _FOREVER))
+
+    def _send_all(self, frame: bytes) -> None:
+        end = perf_counter() + self._timeout
+        sent = self.connection.send(frame)
+        while sent < len(frame):
+            if perf_counter() > end:
+                raise TimeoutError("the server does not read the request")
+            sent += self.connection.send(memoryview(frame)[sent:])
 
 
 def _after_fork() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 
+from envwire.client._transports.resolving import connect
 from envwire.client._transports.targets import addresses
 from envwire.client.credentials import Credentials
 from envwire.client.errors import TlsError
@@ -36,7 +37,7 @@ def tls_fault(target: str, credentials: Credentials, timeout: float) -> TlsError
     """
     try:
         host, port = addresses(target)[0]
-        with socket.create_connection((host, port), min(timeout, _SECONDS)) as connection:
+        with connect(host, port, min(timeout, _SECONDS)) as connection:
             text = _complaint(connection, credentials, credentials.override_authority or host)
     except (OSError, LookupError):
         return None
