@@ -24,9 +24,12 @@ from envwire.server._session.session import Session
 from envwire.v1 import direct_pb2, environment_pb2
 from envwire.wire.frames import HEADER, PREAMBLE
 
+UNNAMED_SIGNAL = 40
+"""One of those for real time, which have no names."""
+
 
 class Faulty:
-    """CartPole whose action 7 to 10 is a segmentation fault, a hang, a flood of output, and an exit."""
+    """CartPole whose action 7 to 11 is a segmentation fault, a hang, a flood of output, an exit, and a signal."""
 
     def __init__(self, env: Any) -> None:
         self.__dict__["env"] = env
@@ -36,7 +39,7 @@ class Faulty:
 
     def step(self, action: Any) -> Any:
         """Goes wrong, or takes a step."""
-        wrong = {7: _fault, 8: _hang, 9: _flood, 10: _leave}.get(int(action))
+        wrong = {7: _fault, 8: _hang, 9: _flood, 10: _leave, 11: _signal}.get(int(action))
         if wrong is not None:
             wrong()
         return self.env.step(action)
@@ -60,6 +63,10 @@ def _flood() -> None:
 def _leave() -> None:
     print("nothing left to simulate", file=sys.stderr, flush=True)
     os._exit(3)
+
+
+def _signal() -> None:
+    os.kill(os.getpid(), UNNAMED_SIGNAL)
 
 
 def _talk_nonsense(channel: socket.socket) -> None:

@@ -104,6 +104,7 @@ ENDS = {
     8: (StepTimeoutError, "did not answer within 3 s", ""),
     9: (StepTimeoutError, "did not answer within 3 s", "xxxx"),
     10: (SessionLostError, "exited with status 3", "nothing left to simulate"),
+    11: (SessionLostError, "killed by signal 40", "closed its channel (signal 40)"),
 }
 
 

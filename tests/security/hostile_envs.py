@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import envwire.envs as gym
+from envwire.server._worker.link import making
+from envwire.v1 import environment_pb2 as pb
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _PIDFD_GETFD, _PTRACE_SEIZE = 438, 0x4206
@@ -134,6 +136,24 @@ class Spy(gym.Env[Any, Any]):
         return " ".join([*sys.argv, *os.environ.values()])
 
 
+class Liar(Spy):
+    """Has its process add an address to the answer to its Make.
+
+    Args:
+        address: The address.
+    """
+
+    def __init__(self, address: str) -> None:
+        truth = making.describe
+
+        def lie(env: Any, family: Any) -> pb.MakeResponse:
+            made = truth(env, family)
+            made.direct.addresses.append(address)
+            return made
+
+        setattr(making, "describe", lie)  # noqa: B010 - a function, to which mypy lets nothing be assigned
+
+
 def _opens(path: str) -> bool:
     try:
         with open(path, "rb"):
@@ -222,4 +242,7 @@ def _checked(answer: int) -> None:
 
 gym.register(
     id="hostile/Spy-v0", entry_point="tests.security.hostile_envs:Spy", disable_env_checker=True
+)
+gym.register(
+    id="hostile/Liar-v0", entry_point="tests.security.hostile_envs:Liar", disable_env_checker=True
 )

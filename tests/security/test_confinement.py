@@ -243,10 +243,31 @@ def test_an_environment_does_not_control_the_kernel(
         "/proc/sys/kernel/core_pattern",
         "/proc/sysrq-trigger",
         "/sys/kernel/uevent_helper",
+        "/sys/power/state",
+        "/sys/devices/system/cpu/cpu1/online",
+        "/dev/kmsg",
+        "/dev/tty1",
+        "/dev/loop-control",
     ):
         assert ask(spies[0], "output_of", ["sh", "-c", f": >> {file}"])[-1] != "0"
     for held in ask(spies[0], "output_of", ["grep", "Cap[PE]", "/proc/self/status"]).split()[1:4:2]:
         assert not int(held, 16) & (1 << SYS_ADMIN | 1 << SYS_RESOURCE)
+
+
+@landlocked
+def test_io_uring_is_no_way_around(
+    spies: tuple[RemoteEnv, RemoteEnv, Server], directory: Path, tmp_path: Path
+) -> None:
+    """Its operations pass by no filter of system calls, but Landlock sees them."""
+    own, secret = tmp_path / "own", directory / "tokens"
+    own.touch()
+    program = str(Path(ROOT) / "tests" / "security" / "io_uring.py")
+    possible, refused = (
+        ask(spies[0], "output_of", [sys.executable, program, str(file)]) for file in (own, secret)
+    )
+    if not possible.startswith("read, append, create"):
+        pytest.skip(possible)
+    assert refused == "\n0"
 
 
 @filtered

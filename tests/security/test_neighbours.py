@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import socket
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -105,3 +107,20 @@ def test_an_environment_is_told_no_secret(make: Any, tokens: dict[str, str]) -> 
         "PRIVATE KEY",
     ):
         assert secret not in found
+
+
+def test_an_environment_sends_its_client_to_no_address() -> None:
+    """The client would have told the session's secret there, and been in the hands of who listens."""
+    with (
+        Server(
+            ["hostile/Liar-v0"], imports=["tests.security.hostile_envs"], sys_path=(ROOT,)
+        ) as server,
+        socket.create_server(("127.0.0.1", 0)) as listener,
+    ):
+        address = f"127.0.0.1:{listener.getsockname()[1]}"
+        with closing(
+            RemoteEnv(server.target, "hostile/Liar-v0", transport="direct-tcp", address=address)
+        ):
+            listener.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                listener.accept()

@@ -158,7 +158,7 @@ class SessionMaker:
         log_made(session, made)
         made.session_id, made.secret = session.id, session.secret
         made.address, made.incarnation = self._config.advertise, self._sessions.incarnation
-        made.direct.addresses.extend(self._direct_addresses)
+        made.direct.addresses[:] = self._direct_addresses  # and none that code in the process adds
         made.lease.CopyFrom(to_duration(session.activity.lease))
         made.step_timeout.CopyFrom(to_duration(session.activity.timeout))
         if idle := self._config.max_idle:

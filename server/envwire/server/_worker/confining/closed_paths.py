@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,15 +13,20 @@ from envwire.server._auth.secret_files import followed, is_exposed, protected_of
 from envwire.server.config import ServerConfig
 
 MOUNTS = Path("/proc/self/mountinfo")
-#: File systems by which root controls the kernel and other processes.
-_OF_THE_KERNEL = {"proc", "cgroup", "cgroup2", "debugfs", "tracefs", "configfs", "bpf"}
+#: File systems by which root controls the kernel, the machine's hardware and other processes.
+_OF_THE_KERNEL = {
+    *("proc", "sysfs", "cgroup", "cgroup2", "debugfs", "tracefs", "configfs", "securityfs"),
+    *("efivarfs", "pstore", "bpf"),
+}
 _DEVICES = Path("/dev")
-#: Begins the names of devices that take a disk's commands.
-_SCSI = "sg"
+#: Names of devices by which root reaches disks, memory and the kernel's log, or restarts the machine.
+_CONTROLS = r"sg\d+|nvme\d.*|ng\d.*|bsg|loop-control|mem|kmem|port|nvram|kmsg|watchdog\d*"
+#: Names of the machine's own screen and keyboard.
+_SCREENS = r"console|tty\d+|vcs.*"
 
 
 def unreadable(config: ServerConfig) -> set[Path]:
-    """Returns the server's secrets, the disks that they may lie on, and terminals."""
+    """Returns the server's secrets, the disks that they may lie on, and other devices that environments may not use."""
     secrets = {path.resolve() for path in secrets_of(config)}
     return {path for path in secrets if not is_exposed(path)} | _devices(config)
 
@@ -33,8 +39,8 @@ def unchangeable(config: ServerConfig, mounts: str) -> set[Path]:
         mounts: Contents of `MOUNTS`.
     """
     files = {step for path in protected_of(config) for step in followed(path)}
-    of_the_kernel = {Path("/sys/kernel"), *_mounted(mounts)}
-    return {path for path in files | of_the_kernel if not is_exposed(path)} | _devices(config)
+    closed = files.union(_mounted(mounts))
+    return {path for path in closed if not is_exposed(path)} | _devices(config)
 
 
 def _mounted(mounts: str) -> Iterator[Path]:
@@ -47,7 +53,8 @@ def _mounted(mounts: str) -> Iterator[Path]:
 
 def _devices(config: ServerConfig) -> set[Path]:
     own = config.loopback and not config.tokens  # environments of who sits at the terminal
-    return {*_disks(), *(() if own else _terminals(os.getppid()))}
+    names = _CONTROLS if own else f"{_CONTROLS}|{_SCREENS}"
+    return {*_usable(names), *(() if own else _terminals(os.getppid()))}
 
 
 def _terminals(pid: int) -> Iterator[Path]:
@@ -66,9 +73,11 @@ def _terminals(pid: int) -> Iterator[Path]:
         yield from (entry for entry in _DEVICES.iterdir() if entry.lstat().st_rdev == device)
 
 
-def _disks() -> Iterator[Path]:
-    """Yields the disks that the server may open, which it can only as root or by an operator's mistake."""
+def _usable(names: str) -> Iterator[Path]:
+    """Yields disks, and devices of these names, that the server may use, as only root can unless by mistake."""
     for entry in _DEVICES.iterdir():
-        is_disk = stat.S_ISBLK(entry.lstat().st_mode) or entry.name.startswith(_SCSI)
-        if is_disk and (os.access(entry, os.R_OK) or os.access(entry, os.W_OK)):
+        is_disk = stat.S_ISBLK(entry.lstat().st_mode)
+        if (is_disk and os.access(entry, os.R_OK)) or (
+            (is_disk or re.fullmatch(names, entry.name)) and os.access(entry, os.W_OK)
+        ):
             yield entry

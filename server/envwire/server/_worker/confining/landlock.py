@@ -110,6 +110,7 @@ def beside(closed: Iterable[Path]) -> Iterator[Path]:
 
 
 def above(closed: Iterable[Path]) -> set[Path]:
-    """Returns the directories on the paths to some closed ones."""
+    """Returns the directories on the paths to some closed ones; what is beneath one of these is closed with it."""
     ends = set(closed)
-    return ends.union(*(end.parents for end in ends)) - ends
+    outermost = [end for end in ends if ends.isdisjoint(end.parents)]
+    return {parent for end in outermost for parent in end.parents}

@@ -186,4 +186,7 @@ def _frame(message: bytes) -> bytes:
 
 
 def _ending(status: int) -> str:
-    return f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+    if status >= 0:
+        return f"exit status {status}"
+    named = {number.value: number.name for number in signal.Signals}
+    return f"signal {named.get(-status, -status)}"
