@@ -10,7 +10,7 @@ import argparse
 import multiprocessing
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, closing, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -26,7 +26,7 @@ _DIRECT_PORT = 7003
 
 
 @contextmanager
-def there(network: Network) -> Iterator[str]:
+def there(network: Network) -> Generator[str]:
     """Yields the address of a server at the other end of the wire."""
     server = Server(
         ["wide/*"],
@@ -89,7 +89,8 @@ class Wire:
 def measure(wire: Wire, options: argparse.Namespace, mbits: float) -> None:
     """Prints a line for each kind of picture."""
     delay, rate = options.round_trip / 2, mbits * 1e6 / 8
-    for name, shape in SHAPES.items():
+    for name in options.shapes:
+        shape = SHAPES[name]
         for noisy in (False, True):
             wire.set(Weather())
             with ExitStack() as open_envs:
@@ -131,6 +132,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--round-trip", type=float, default=0.05, help="in seconds")
     parser.add_argument("--mbits", type=float, nargs="+", default=[20, 50, 200])
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--steps", type=int, default=20, help="in a round")
     parser.add_argument("--warm-up", type=int, default=10, help="steps that are not measured")

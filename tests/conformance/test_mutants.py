@@ -30,6 +30,7 @@ from tests.conformance.mutants import (
     recordings,
     refusals,
     requests,
+    times,
 )
 from tests.conformance.mutants.mailbox_port import Mailboxed, mailbox_port
 from tests.conformance.mutants.mutant import MUTANTS, Mutant
@@ -55,6 +56,7 @@ del (
     recordings,
     refusals,
     requests,
+    times,
 )  # importing them is what lists them
 
 

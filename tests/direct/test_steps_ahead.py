@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import random
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -112,6 +114,20 @@ def test_nothing_is_taken_before_the_end_was_seen(direct: Server) -> None:
         assert list(env.step_ahead([3])) == []
         assert [result[3] for result in (*first, *second)] == [False, False, True]
         assert next(env.step_ahead([3]))[1] == 43.0, "the program knows that the episode is over"
+
+
+@pytest.mark.parametrize("transport", ["direct-tcp", "stream", "unary"])
+def test_an_observation_has_an_age(direct: Server, transport: str) -> None:
+    """It grows until the next one comes, and no observation is older than its request."""
+    with RemoteEnv(direct.target, FRAMES, transport=transport) as env:
+        env.reset(seed=5)
+        begun = time.monotonic()
+        running = env.step_ahead(ACTIONS[:4])
+        assert math.isnan(running.age)
+        for _ in running:
+            age = running.age
+            assert 0 <= age < time.monotonic() - begun
+            assert running.age > age
 
 
 def test_an_error_ends_the_steps_and_nothing_behind_it_is_taken(relayed: Any) -> None:

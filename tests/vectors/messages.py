@@ -34,6 +34,11 @@ def vectors() -> Iterator[dict[str, Any]]:
 def _requests() -> Iterator[tuple[str, str, Message]]:
     chunk = pb.StepRequest(header=HEADER, sequence=2, actions=[Value(int_value=n) for n in (1, 0)])
     yield "chunk", "Two actions under one number.", pb.InteractRequest(step=chunk)
+    ahead = pb.StepRequest(header=HEADER, sequence=4, action=Value(int_value=1), ahead=2)
+    meaning = "A step that was sent while two requests before it were unanswered."
+    yield "step ahead", meaning, pb.InteractRequest(step=ahead)
+    timed = pb.StepRequest(header=HEADER, sequence=2, action=Value(int_value=1), report_time=True)
+    yield "timed step", "It asks when it is taken.", pb.InteractRequest(step=timed)
     vector = pb.VectorRequest(num_envs=3, autoreset_mode="SAME_STEP")
     make = pb.MakeRequest(env_id="CartPole-v1", vector=vector, request_id=bytes(range(16)))
     make.lease.FromMilliseconds(1500)
@@ -61,6 +66,13 @@ def _answers() -> Iterator[tuple[str, str, Message]]:
     chunk = pb.StepResponse(steps=[plain])
     _fail(FaultError(Reason.INVALID_ACTION, "action 7"), chunk.error)
     yield "half a chunk", "One step was taken; the next action failed.", chunk
+    not_taken = pb.StepResponse(not_taken=True)
+    meaning = "A step that was sent ahead, behind the end of an episode."
+    yield "step not taken", meaning, pb.InteractResponse(step=not_taken)
+    taken = pb.StepTime(begun_nanoseconds=2**40, ended_nanoseconds=2**40 + 20_000_000)
+    timed = pb.StepResponse(observation=Value(int_value=1), reward=1.0, time=taken)
+    timed.info.SetInParent()
+    yield "step with its time", "It took 20 ms.", pb.InteractResponse(step=timed)
     yield "vector step", "Rewards and ends are arrays.", _vector_step()
     notified = pb.InteractResponse(step=plain, notices=[draining_notice(12.5)])
     yield "answer with a notice", "The server ends in 12.5 s.", notified

@@ -1,10 +1,10 @@
 """Digests of answers, with which a replay checks that the new environment behaves as the lost one did.
 
 Client and server each keep a running digest of the answers to a recording's requests. It must be the same for every
-transport and for two runs of the same environment. So these parts of an answer are left out: warnings; the text of
-opaque values, which may contain addresses; `info["episode"]`, in which wrappers report an episode's duration; the
-seed of a mirrored generator, which is unknown where its state was set; and changed spaces, whose own generators may
-have been seeded by the system. The elements of large tensors are digested after
+transport and for two runs of the same environment. So these parts of an answer are left out: warnings; the time of a
+step; the text of opaque values, which may contain addresses; `info["episode"]`, in which wrappers report an episode's
+duration; the seed of a mirrored generator, which is unknown where its state was set; and changed spaces, whose own
+generators may have been seeded by the system. The elements of large tensors are digested after
 the message, attached or not. Of an error, only the reason is digested.
 """
 
@@ -113,6 +113,8 @@ def digested_message(
     response.ClearField("notices")
     body = getattr(response, kind)
     body.ClearField("warnings")
+    if kind == "step":
+        body.ClearField("time")
     if kind == "reset":
         for name in _SPACES:
             body.ClearField(name)

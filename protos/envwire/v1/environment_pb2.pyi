@@ -615,6 +615,7 @@ class StepRequest(google.protobuf.message.Message):
     MIRROR_NP_RANDOM_FIELD_NUMBER: builtins.int
     ACTIONS_FIELD_NUMBER: builtins.int
     AHEAD_FIELD_NUMBER: builtins.int
+    REPORT_TIME_FIELD_NUMBER: builtins.int
     sequence: builtins.int
     """Number of this request in its session."""
     mirror_np_random: builtins.bool
@@ -624,6 +625,8 @@ class StepRequest(google.protobuf.message.Message):
     sent. The session keeps their answers, and takes the step only if the request before it was a single step that was
     taken and did not end the episode; otherwise the answer has `not_taken`. 0 for a step that is taken in any case.
     """
+    report_time: builtins.bool
+    """Whether the answer shall say when the step was taken."""
     @property
     def header(self) -> global___SessionHeader:
         """Whose it is; absent on a direct channel."""
@@ -652,11 +655,34 @@ class StepRequest(google.protobuf.message.Message):
         mirror_np_random: builtins.bool = ...,
         actions: collections.abc.Iterable[envwire.v1.values_pb2.Value] | None = ...,
         ahead: builtins.int = ...,
+        report_time: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["action", b"action", "header", b"header", "np_random", b"np_random"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["action", b"action", "actions", b"actions", "ahead", b"ahead", "header", b"header", "mirror_np_random", b"mirror_np_random", "np_random", b"np_random", "sequence", b"sequence"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["action", b"action", "actions", b"actions", "ahead", b"ahead", "header", b"header", "mirror_np_random", b"mirror_np_random", "np_random", b"np_random", "report_time", b"report_time", "sequence", b"sequence"]) -> None: ...
 
 global___StepRequest = StepRequest
+
+@typing.final
+class StepTime(google.protobuf.message.Message):
+    """When a step was taken, on a monotonic clock of the server, which is the same for all steps of a session."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    BEGUN_NANOSECONDS_FIELD_NUMBER: builtins.int
+    ENDED_NANOSECONDS_FIELD_NUMBER: builtins.int
+    begun_nanoseconds: builtins.int
+    """When it began, in nanoseconds."""
+    ended_nanoseconds: builtins.int
+    """When it ended: the observation is of this time or a little before."""
+    def __init__(
+        self,
+        *,
+        begun_nanoseconds: builtins.int = ...,
+        ended_nanoseconds: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["begun_nanoseconds", b"begun_nanoseconds", "ended_nanoseconds", b"ended_nanoseconds"]) -> None: ...
+
+global___StepTime = StepTime
 
 @typing.final
 class StepResponse(google.protobuf.message.Message):
@@ -678,6 +704,7 @@ class StepResponse(google.protobuf.message.Message):
     ERROR_FIELD_NUMBER: builtins.int
     MEMBER_RESETS_FIELD_NUMBER: builtins.int
     NOT_TAKEN_FIELD_NUMBER: builtins.int
+    TIME_FIELD_NUMBER: builtins.int
     reward: builtins.float
     """The reward; NaN if it is not a number."""
     terminated: builtins.bool
@@ -728,6 +755,10 @@ class StepResponse(google.protobuf.message.Message):
     def member_resets(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___MemberReset]:
         """For a vector environment with `report_member_resets`: the members that were reset in this step."""
 
+    @property
+    def time(self) -> global___StepTime:
+        """With `report_time`: when it was taken; of a chunk, from the first step to the last."""
+
     def __init__(
         self,
         *,
@@ -745,9 +776,10 @@ class StepResponse(google.protobuf.message.Message):
         error: envwire.v1.status_pb2.ErrorStatus | None = ...,
         member_resets: collections.abc.Iterable[global___MemberReset] | None = ...,
         not_taken: builtins.bool = ...,
+        time: global___StepTime | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["error", b"error", "info", b"info", "observation", b"observation", "random", b"random", "typed_reward", b"typed_reward", "typed_terminated", b"typed_terminated", "typed_truncated", b"typed_truncated"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["error", b"error", "info", b"info", "member_resets", b"member_resets", "not_taken", b"not_taken", "observation", b"observation", "random", b"random", "reward", b"reward", "steps", b"steps", "terminated", b"terminated", "truncated", b"truncated", "typed_reward", b"typed_reward", "typed_terminated", b"typed_terminated", "typed_truncated", b"typed_truncated", "warnings", b"warnings"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "info", b"info", "observation", b"observation", "random", b"random", "time", b"time", "typed_reward", b"typed_reward", "typed_terminated", b"typed_terminated", "typed_truncated", b"typed_truncated"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "info", b"info", "member_resets", b"member_resets", "not_taken", b"not_taken", "observation", b"observation", "random", b"random", "reward", b"reward", "steps", b"steps", "terminated", b"terminated", "time", b"time", "truncated", b"truncated", "typed_reward", b"typed_reward", "typed_terminated", b"typed_terminated", "typed_truncated", b"typed_truncated", "warnings", b"warnings"]) -> None: ...
 
 global___StepResponse = StepResponse
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from envwire.codec import FaultError, Reason, encode_fault, encode_mapping, encode_value
-from envwire.codec.digests import CHECKPOINT, RollingDigest
+from envwire.codec.digests import CHECKPOINT, RollingDigest, digested
 from envwire.codec.fastpath.step_responses import StepResponseWriter
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Area, Attachments
@@ -123,3 +123,10 @@ def test_checkpoints_and_copies() -> None:
     assert (twin.count, rolling.count) == (CHECKPOINT + 1, CHECKPOINT)
     rolling.add(built(PLAIN)[0])
     assert twin.value() != rolling.value()
+
+
+def test_the_time_of_a_step_is_left_out() -> None:
+    plain = pb.InteractResponse(step=pb.StepResponse(reward=1.0))
+    timed = pb.InteractResponse(step=pb.StepResponse(reward=1.0))
+    timed.step.time.begun_nanoseconds = 7
+    assert digested(timed.SerializeToString()) == digested(plain.SerializeToString())

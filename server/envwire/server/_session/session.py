@@ -32,6 +32,7 @@ from envwire.server._session.hosted_env import Answer, HostedEnv
 from envwire.server._session.operations import OPERATIONS, encode_step, step_event, step_fault
 from envwire.server._session.replay import Replaying
 from envwire.server._session.states import TRANSITIONS, Event, State
+from envwire.server._session.step_times import TIMES, with_time
 from envwire.server._session.unreceived import MAX_AHEAD, Answered, UnreceivedAnswers
 from envwire.server._session.warning_log import WarningLog
 from envwire.v1 import environment_pb2
@@ -127,7 +128,7 @@ class Session:
     def capabilities(self) -> list[str]:
         """Names of the session's optional capabilities."""
         native = ["save_state"] if self.hosted.snapshots.native else []
-        return ["ahead", "chunk", "replay", *native]
+        return ["ahead", "chunk", "replay", TIMES, *native]
 
     def handle(self, raw: bytes, attach: bool = False) -> Packet:
         """Serves one InteractRequest and returns the InteractResponse, which reports all errors.
@@ -176,7 +177,10 @@ class Session:
                 return unserved.NOT_TAKEN
         else:
             self._unreceived.clear()
+        begun = time.monotonic_ns()
         reply = self._guarded(self._serve, kind, body, self._attached() if attach else None)
+        if kind == "step" and body.report_time:
+            reply = with_time(reply, begun)
         if kind == "close":  # the session is over even if closing raised
             self.state = TRANSITIONS[self.state, Event.CLOSE]
         return reply

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
+from time import monotonic
 from typing import Any, Protocol
 
 from envwire.client._session.client_session import ClientSession
@@ -20,6 +21,8 @@ from envwire.wire.frames import Reply
 
 #: The capability of a session that keeps the answers which its client has not received.
 AHEAD = "ahead"
+#: The capability of a session that says when its steps were taken.
+TIMES = "times"
 #: Most requests in flight, one more than a step may name as unanswered.
 MAX_IN_FLIGHT = 64
 #: Most bytes of requests in flight, but for the first: what the buffers of two sockets hold, so that sending never
@@ -44,11 +47,15 @@ class Sent:
 
     Attributes:
         length: Length of its request, in bytes.
+        at: When it was sent.
         event: Its outcome; None while it is unanswered.
+        received: When that had come.
     """
 
     length: int
+    at: float
     event: Event | None = None
+    received: float = 0.0
 
 
 class StepsAhead:
@@ -68,6 +75,11 @@ class StepsAhead:
         #: Whether the connection broke, so that all requests in flight have to be sent again.
         self._cut = False
 
+    @property
+    def _timed(self) -> bool:
+        """Whether the session can say when its steps were taken."""
+        return TIMES in self._session.capabilities
+
     def __len__(self) -> int:
         """Returns the number of steps in flight."""
         return len(self._in_flight)
@@ -81,16 +93,17 @@ class StepsAhead:
         session, ahead = self._session, len(self._in_flight)
         if not ahead:
             self._failure, self._cut = None, False
-            request = session.next_request(Step(action))
+            first = StepAhead(action, 0, timed=True) if self._timed else Step(action)
+            request = session.next_request(first)
         elif ahead == MAX_IN_FLIGHT:
             return None
         else:
             room = _MAX_BYTES - sum(sent.length for sent in self._in_flight)
-            behind = session.request_behind(StepAhead(action, ahead), room)
+            behind = session.request_behind(StepAhead(action, ahead, self._timed), room)
             if behind is None:
                 return None
             request = behind
-        sent = Sent(len(request))
+        sent = Sent(len(request), monotonic())
         self._in_flight.append(sent)
         if self._failure is None and not self._cut:
             self._send(request)
@@ -119,7 +132,8 @@ class StepsAhead:
             if session.pending or not isinstance(error, Exception):
                 raise
             event = Refused(error)
-        self._in_flight.popleft().event = event
+        first = self._in_flight.popleft()
+        first.event, first.received = event, monotonic()
         if session.behind and session.closable:
             session.promote()
             return

@@ -24,6 +24,15 @@ class AsyncSteps:
         self._call = call
         self._guard = guard
 
+    @property
+    def age(self) -> float:
+        """Seconds since the observation that came last was made by the environment; NaN before the first.
+
+        It is measured on this program's clock, and assumes that requests and answers take equally long. Where the
+        server does not tell when a step was taken, it is the time since the answer came.
+        """
+        return self._call.age
+
     def __aiter__(self) -> Self:
         return self
 

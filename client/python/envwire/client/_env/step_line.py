@@ -5,13 +5,16 @@ Blocking and asyncio environments share these coroutines (see `envwire.client._d
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, TypeAlias
 
 from envwire.client._drivers.ahead import MAX_IN_FLIGHT, Sent
 from envwire.client._drivers.this_process import THIS_PROCESS
+from envwire.client._env.server_clock import ServerClock
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._session.operations import Step
 from envwire.client._session.states import ProtocolError
@@ -41,17 +44,23 @@ class Call:
     def __init__(self, line: StepLine, left: int) -> None:
         self._line = line
         self._left = left
-        self._results: deque[StepResult] = deque()
+        self._results: deque[tuple[StepResult, float]] = deque()
         self._error: BaseException | None = None
+        self._made = math.nan
 
     @property
     def unread(self) -> bool:
         """Whether a result or an error has come that the program has not seen."""
         return bool(self._results) or self._error is not None
 
-    def add(self, result: StepResult) -> None:
-        """Adds the next result."""
-        self._results.append(result)
+    @property
+    def age(self) -> float:
+        """Seconds since the observation that `next` returned last was made; NaN before the first."""
+        return monotonic() - self._made
+
+    def add(self, result: StepResult, made: float) -> None:
+        """Adds the next result, and when its observation was made."""
+        self._results.append((result, made))
         self._left -= 1
 
     def end(self, error: BaseException | None = None) -> None:
@@ -71,7 +80,7 @@ class Call:
             if not self._left:
                 return None
             await self._line.advance()
-        result = self._results.popleft()
+        result, self._made = self._results.popleft()
         self._line.send()
         return result
 
@@ -102,6 +111,7 @@ class StepLine:
         #: Actions whose steps were sent ahead and not taken: they are sent again when nothing is in flight.
         self._refused: deque[_Action] = deque()
         self._most = MAX_IN_FLIGHT
+        self._clock = ServerClock()
         self.over = False
 
     @property
@@ -156,7 +166,7 @@ class StepLine:
             return
         action = self._sent[0]
         try:
-            result = await self._received(action)
+            result, made = await self._received(action)
         except RemoteError as error:
             if not self._handle.is_loss(error):
                 self.stop(error, at=action.call)
@@ -166,32 +176,32 @@ class StepLine:
         except Exception as error:
             self.stop(error, at=action.call)
         else:
-            self._settle(action, result)
+            self._settle(action, result, made)
 
-    async def _received(self, action: _Action) -> StepResult | None:
-        """Returns the result of the first action in flight; None if it was not taken."""
+    async def _received(self, action: _Action) -> tuple[StepResult | None, float]:
+        """Returns the result of the first action in flight, None if it was not taken; and when it was made."""
         driver, sent = self._handle.live(), action.sent
         if sent is None:
             raise ProtocolError("a step that was not sent")
         while sent.event is None:
             await driver.receive_ahead()
-        result: StepResult | None = driver.outcome_of(sent.event)[0]
-        return result
+        result, taken = driver.outcome_of(sent.event)
+        return result, self._clock.made(sent.at, sent.received, taken)
 
-    def _settle(self, action: _Action, result: StepResult | None) -> None:
+    def _settle(self, action: _Action, result: StepResult | None, made: float) -> None:
         self._sent.popleft()
         if result is not None:
-            self._deliver(action, result)
+            self._deliver(action, result, made)
             return
         self._refused.append(action)  # the server keeps no more answers for now
         if not self._sent:
             self._line_up_again()
             self._most = max(1, self._most // 2)
 
-    def _deliver(self, action: _Action, result: StepResult) -> None:
+    def _deliver(self, action: _Action, result: StepResult, made: float) -> None:
         if self._handle.strategy.observes:
             self._handle.strategy.observe(result[0])
-        action.call.add(result)
+        action.call.add(result, made)
         if any(map(bool, result[2:4])):
             self.stop(at=action.call)
 
@@ -202,7 +212,7 @@ class StepLine:
         except Exception as error:
             self.stop(error, at=action.call)
         else:
-            self._deliver(action, result)
+            self._deliver(action, result, monotonic())
 
     async def _again(self, action: _Action, loss: RemoteError) -> StepResult:
         handle = self._handle

@@ -278,7 +278,7 @@ class ClientSession:
 
         Not if others were sent ahead: they would be out of order.
         """
-        if self.behind or isinstance(self._operation, StepAhead):
+        if self.behind or (isinstance(self._operation, StepAhead) and self._operation.ahead):
             return False
         operation, count = self._renumberings
         count = count + 1 if operation is self._operation else 1

@@ -92,28 +92,34 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class StepAhead:
-    """A step that is sent before earlier requests are answered. Result: as for `Step`; (None, None) if not taken.
+    """A step that may be sent before earlier requests are answered.
+
+    Result: (the tuple that `step` returns, when the step was taken on the server's clock); (None, None) if it was not.
 
     Attributes:
         action: The action, or a batch of actions.
-        ahead: How many requests before it are unanswered.
+        ahead: How many requests before it are unanswered; with none, it is taken in any case.
+        timed: Whether to ask when it was taken.
     """
 
     action: Any
     ahead: int
+    timed: bool = False
 
     kind: ClassVar = "step"
 
     def write(self, body: pb.StepRequest) -> None:
         """Writes the request."""
         encode_value(self.action, body.action, "action")
-        body.ahead = self.ahead
+        body.ahead, body.report_time = self.ahead, self.timed
 
     def read(
         self, answer: pb.StepResponse, area: Area | None, family: Family
-    ) -> tuple[StepResult | None, None]:
+    ) -> tuple[StepResult | None, pb.StepTime | None]:
         """Reads the answer."""
-        return (None if answer.not_taken else read_step(answer, family, area)), None
+        if answer.not_taken:
+            return None, None
+        return read_step(answer, family, area), answer.time if answer.HasField("time") else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from envwire.conformance.checks.core import (  # isort: skip
     spaces,
     sequence,
     ahead,
+    times,
     secrets,
     closing,
     errors,
@@ -29,5 +30,6 @@ __all__ = [
     "sequence",
     "spaces",
     "steps",
+    "times",
     "values",
 ]

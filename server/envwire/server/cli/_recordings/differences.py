@@ -17,7 +17,7 @@ _SHOWN = 200
 #: Kinds of values that contain others, which are searched for the difference.
 _HOLDING = frozenset({"list", "tuple", "set", "dict", "object_array", "graph"})
 #: Fields that may differ between two runs of one environment. They are not compared, as in a replay's digest.
-_BESIDE = frozenset({"notices", "warnings", "np_random_seed"})
+_BESIDE = frozenset({"notices", "warnings", "np_random_seed", "time"})
 _TIMED = "episode"
 
 
