@@ -204,7 +204,8 @@ $(PAGE)/node_modules/.ready: $(PAGE)/package-lock.json
 test-page: $(VENV)/.dev $(PAGE)/node_modules/.ready ## Drive the live page in Chromium (installs it on Debian); PICTURES=docs/images saves screenshots there.
 	$(BIN)/python -m pytest -m 'long or not long' -rP $(PAGE)
 
-farm-test-containers: $(VENV)/.dev ## Train through containers that are killed, paused and stopped; one DNS name for many (needs `make image`).
+farm-test-containers: $(VENV)/.dev ## Train through containers that are killed, paused and stopped; one DNS name for many; a farm on demand (needs `make image`).
+	$(BIN)/pip install --quiet 'docker>=7'
 	$(BIN)/python -m pytest -m 'long or not long' tests/containers
 
 $(RAY)/.ready: pyproject.toml farm/pyproject.toml

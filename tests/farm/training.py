@@ -57,15 +57,18 @@ def train_here() -> Weights:
     return train(gymnasium.make_vec(ENV, num_envs=ENVS, vectorization_mode="sync"))[0]
 
 
-def check_training(target: str, events: Mapping[int, Callable[[], None]], least_lost: int) -> None:
+def check_training(
+    target: str, events: Mapping[int, Callable[[], None]], least_lost: int, env_id: str = ENV
+) -> None:
     """Trains on a disturbed farm, and checks that the weights equal those of an undisturbed training.
 
     Args:
         target: The farm's address.
         events: What is done before which step.
         least_lost: How many sessions are lost at least.
+        env_id: Id under which the farm has the environment.
     """
-    remote = RemoteVectorEnv(target, ENV, num_envs=ENVS, sessions=SESSIONS, on_lost="replay")
+    remote = RemoteVectorEnv(target, env_id, num_envs=ENVS, sessions=SESSIONS, on_lost="replay")
     envs = Disturbed(remote, events)
     weights, _ = train(envs)
     stats = remote.connection_stats

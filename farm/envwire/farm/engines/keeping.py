@@ -94,9 +94,9 @@ class Keeper:
 
     def _fail(self, group: Group, failure: Failure) -> None:
         now = time.monotonic()
-        group.failed(failure, now)
-        pause = max(group.back_off.due - now, 0.0)
-        _log.warning("group %s: %s; the next attempt is in %.0f s", group.name, failure, pause)
+        if group.failed(failure, now):
+            pause = group.back_off.due - now
+            _log.warning("group %s: %s; the next attempt is in %.0f s", group.name, failure, pause)
         self._groups.on_change()
 
     def _order(self, engine: Engine, group: Group) -> None:

@@ -75,12 +75,17 @@ class BackOff:
     _row: int = 0
     _serving_since: float | None = None
 
-    def failed(self, failure: Failure, now: float) -> None:
-        """Records a failure. Several within one pause are one: servers that were started together fail together."""
+    def failed(self, failure: Failure, now: float) -> bool:
+        """Records a failure; returns whether it begins a pause.
+
+        Several within one pause are one: servers that were started together fail together.
+        """
         self.last, self.at = failure, now
-        if now >= self.due:
-            self._row += 1
-            self.due = now + min(_FIRST_PAUSE * 2 ** (self._row - 1), _MAX_PAUSE)
+        if now < self.due:
+            return False
+        self._row += 1
+        self.due = now + min(_FIRST_PAUSE * 2 ** (self._row - 1), _MAX_PAUSE)
+        return True
 
     def serves(self, now: float, *, serves: bool) -> None:
         """Records whether the group has a server."""

@@ -135,9 +135,9 @@ class Group:
             if each.hello.labels[INSTANCE_LABEL] in names:
                 each.leaving = leaving
 
-    def failed(self, failure: Failure, now: float) -> None:
-        """Records that a server did not start, or ended by itself."""
-        self.back_off.failed(failure, now)
+    def failed(self, failure: Failure, now: float) -> bool:
+        """Records that a server did not start, or ended by itself; returns whether a pause begins."""
+        return self.back_off.failed(failure, now)
 
     def wait(self, now: float) -> float:
         """Returns how many seconds a Make may wait for it; 0 if there is nothing to wait for."""
