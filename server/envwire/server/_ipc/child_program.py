@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -108,11 +109,14 @@ class ChildProgram:
                 self._process.stdin.close()
 
     async def stop(self, seconds: float) -> None:
-        """Waits until the program ends, kills it after `seconds`, and closes the pipes."""
+        """Waits until the program ends, kills it and what it started after `seconds`, and closes the pipes."""
         try:
             await asyncio.wait_for(self.wait(), seconds)
         except asyncio.TimeoutError:
-            self._process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(
+                    self.pid, signal.SIGKILL
+                )  # stopped processes do not end with their parent
             await self.wait()
         self.end_input()
         if self._answers is not None:

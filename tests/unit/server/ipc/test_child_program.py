@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from envwire.server._ipc.child_program import ChildProgram
+from tests.faults.scene import alive, eventually
 
 ECHO = "import sys\nprint(sys.stdin.readline().strip(), flush=True)\nsys.stdin.read()\n"
 STUBBORN = (
@@ -62,6 +63,18 @@ def test_one_that_says_nothing_is_not_waited_for(program: Path) -> None:
     program.write_text("import sys\nsys.stdin.read()\n")
     with pytest.raises(TimeoutError):
         asyncio.run(spoken("", 0.2))
+
+
+def test_what_it_started_is_killed_with_it(program: Path) -> None:
+    """A stopped process does not notice that its parent has ended."""
+    program.write_text(
+        "import os, signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\npid = os.fork()\n"
+        "if pid:\n    os.waitpid(pid, os.WUNTRACED)\n    print(pid, flush=True)\n"
+        "    while True:\n        signal.pause()\n"
+        "os.kill(os.getpid(), signal.SIGSTOP)\n"
+    )
+    said, _ = asyncio.run(spoken("", 30.0))
+    assert eventually(lambda: not alive(int(said)))
 
 
 def test_one_that_does_not_end_is_killed(program: Path) -> None:
