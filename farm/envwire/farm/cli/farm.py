@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from envwire.farm.cli.groups import groups, pause, resume, scale
+from envwire.farm.cli.join import join
 from envwire.farm.cli.status import status
 from envwire.farm.cli.usage import usage
 from envwire.farm.gateway import config as gateway
@@ -202,5 +203,5 @@ def _groups_farm(
 
 
 take_settings(up, _TAKEN)
-for each in (up, status, groups, scale, pause, resume, usage):
+for each in (up, join, status, groups, scale, pause, resume, usage):
     command.command()(each)
