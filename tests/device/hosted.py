@@ -54,13 +54,18 @@ class Drifts(VectorEnv[Any, Any, Any]):
         device: str = "cpu",
         width: int = 3,
         autoreset: str = "NEXT_STEP",
-        reuse: bool = False,
+        nested: bool = False,
+        last_step: int = -1,
         **_: Any,
     ) -> None:
         self.num_envs = num_envs
         self._library, self._device, self._mode = library, device, AutoresetMode[autoreset]
         self.metadata = {"autoreset_mode": self._mode}
-        self.single_observation_space = spaces.Box(-np.inf, np.inf, (width,), np.float32)
+        part = spaces.Box(-np.inf, np.inf, (width,), np.float32)
+        self._nested, self._steps_left = nested, last_step
+        self.single_observation_space = (
+            spaces.Dict({"a": part, "b": spaces.Tuple((part, part))}) if nested else part
+        )
         self.single_action_space = spaces.Box(-1, 1, (width,), np.float32)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -72,7 +77,12 @@ class Drifts(VectorEnv[Any, Any, Any]):
         return to(self._library, array, self._device)
 
     def _drawn(self) -> Any:
-        return self.np_random.random(self.observation_space.shape, np.float32)
+        return self.np_random.random(self.action_space.shape, np.float32)
+
+    def _seen(self, at: Any) -> Any:
+        if not self._nested:
+            return self._to(at)
+        return {"a": self._to(at), "b": (self._to(at * 2), self._to(at * 3))}
 
     def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
@@ -80,13 +90,16 @@ class Drifts(VectorEnv[Any, Any, Any]):
         mask = (options or {}).get("reset_mask")
         self._at = drawn if mask is None else np.where(host(mask)[:, None], drawn, self._at)
         self._over[:] = False
-        return self._to(self._at), self._sums()
+        return self._seen(self._at), self._sums()
 
     def _sums(self) -> dict[str, Any]:
         everybody = np.ones(self.num_envs, np.bool_)
         return {"sum": self._to(self._at.sum(1)), "_sum": self._to(everybody)}
 
     def step(self, actions: Any) -> Result:
+        self._steps_left -= 1
+        if not self._steps_left:
+            self.die()
         self.seen.append(type(actions).__module__.partition(".")[0])
         at, info = self._at + host(actions), {}
         if self._mode is AutoresetMode.NEXT_STEP:
@@ -94,7 +107,7 @@ class Drifts(VectorEnv[Any, Any, Any]):
         ended = at[:, 0] > 2
         if self._mode is AutoresetMode.SAME_STEP and ended.any():
             info = {
-                "final_obs": self._to(at),
+                "final_obs": self._seen(at),
                 "_final_obs": self._to(ended),
                 "final_info": {"sum": self._to(at.sum(1)), "_sum": self._to(ended)},
                 "_final_info": self._to(ended),
@@ -103,7 +116,7 @@ class Drifts(VectorEnv[Any, Any, Any]):
         self._at, self._over = at, ended
         info |= self._sums()
         flags = self._to(ended), self._to(np.zeros(self.num_envs, np.bool_))
-        return self._to(at), self._to(at.sum(1)), *flags, info
+        return self._seen(at), self._to(at.sum(1)), *flags, info
 
     def die(self) -> None:
         """Kills the environment's process."""

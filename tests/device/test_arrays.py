@@ -71,6 +71,20 @@ def test_a_vector_environment_is_as_a_local_one(target: str, library: str, mode:
         assert same(env.reset(options=options[0]), local.reset(options=options[1]))
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_dictionaries_and_tuples_of_a_vector_are_as_local_ones(
+    target: str, library: str, mode: str
+) -> None:
+    kwargs = {"library": library, "autoreset": mode, "nested": True}
+    local = Drifts(5, **kwargs)
+    with closing(RemoteVectorEnv(target, ID, 5, env_kwargs=kwargs, **NATIVE)) as env:
+        assert same(env.reset(seed=3), local.reset(seed=3))
+        for action in actions(library, (5, 3)):
+            assert same(env.step(action), local.step(action))
+        assert shares(env)
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_dictionaries_and_tuples_hold_arrays_on_a_device(target: str, library: str) -> None:
     local = Drift(library)
@@ -85,8 +99,11 @@ def test_dictionaries_and_tuples_hold_arrays_on_a_device(target: str, library: s
         assert all(map(same, steps, map(local.step, actions(library, (3,)))))
 
 
-def test_asyncio_has_the_same(target: str) -> None:
-    local, vector = Drift(), Drifts()
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("nested", [False, True])
+def test_asyncio_has_the_same(target: str, nested: bool, mode: str) -> None:
+    kwargs = {"autoreset": mode, "nested": nested}
+    local, vector = Drift(), Drifts(**kwargs)
 
     async def run() -> None:
         async with aio.RemoteEnv(target, ID, device="host") as env:
@@ -94,10 +111,12 @@ def test_asyncio_has_the_same(target: str) -> None:
             for action in actions("own", (3,)):
                 assert same(await env.step(action), local.step(action))
             assert shares(env)
-        async with aio.RemoteVectorEnv(target, ID, 4, **NATIVE) as envs:
+        async with aio.RemoteVectorEnv(target, ID, 4, env_kwargs=kwargs, **NATIVE) as envs:
             assert same(await envs.reset(seed=3), vector.reset(seed=3))
             for action in actions("own", (4, 3)):
                 assert same(await envs.step(action), vector.step(action))
+            masks = [{"reset_mask": np.array([True, False, True, False])} for _ in "ab"]
+            assert same(await envs.reset(options=masks[0]), vector.reset(options=masks[1]))
             assert shares(envs)
 
     asyncio.run(run())

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 from collections.abc import Iterator
 from contextlib import closing
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,7 @@ from envwire.device.shared_arrays import SharedArrays
 from envwire.v1 import direct_pb2, values_pb2
 from envwire.v1 import environment_pb2 as pb
 from tests.device.conftest import ID
-from tests.device.libraries import INSTALLED, Own, to
+from tests.device.libraries import INSTALLED, Own, host, to
 from tests.device.test_arrays import NATIVE
 from tests.direct.stranger import HEADER, UNIX
 
@@ -54,6 +56,51 @@ def test_a_tensor_outside_of_its_part_is_refused(library: str, lie: str) -> None
     arrays = SharedArrays(memory, range(BYTES), range(BYTES, 2 * BYTES), library=library)
     with pytest.raises(CodecError):
         arrays.take(lying(**LIES[lie]))
+
+
+def lies(count: int) -> Iterator[values_pb2.Tensor]:
+    """Tensors at random, around all the edges there are."""
+    random = Random(1)
+    edges = [
+        0,
+        1,
+        3,
+        64,
+        255,
+        256,
+        BYTES - 1,
+        BYTES,
+        BYTES + 1,
+        2**31,
+        2**32,
+        2**62,
+        2**63,
+        2**64 - 1,
+    ]
+    for _ in range(count):
+        axes = random.choice([0, 1, 1, 2, 3, 40])
+        shape = [
+            random.choice(edges if random.random() < 0.4 else [0, 1, 2, 5]) for _ in range(axes)
+        ]
+        tensor = lying(random.choice([*edges, *range(0, BYTES + 1, 256)]), shape=shape)
+        tensor.data_type = random.choice([*range(16), 99])  # type: ignore[assignment]
+        tensor.device.library = random.choice(["", "", "numpy", "os", "x" * 1000])
+        tensor.fill = random.random() < 0.05
+        yield tensor
+
+
+@pytest.mark.parametrize("library", ["numpy", *{"torch"}.intersection(INSTALLED)])
+def test_a_tensor_at_random_is_refused_or_lies_inside(library: str) -> None:
+    memory = allocate(Identity(HOST), 2 * BYTES)
+    arrays = SharedArrays(memory, range(BYTES), range(BYTES, 2 * BYTES), library=library)
+    inside = 0
+    for tensor in lies(400):
+        with contextlib.suppress(CodecError):
+            value = host(arrays.take(tensor))
+            assert tensor.device.offset + value.nbytes <= BYTES
+            assert value.shape == tuple(tensor.shape)
+            inside += 1
+    assert inside > 20
 
 
 def test_arrays_that_do_not_fit_are_left_to_the_message() -> None:

@@ -25,6 +25,7 @@ from tests.device.conftest import ID, SETTINGS
 from tests.device.hosted import Drift, Drifts
 from tests.device.libraries import INSTALLED, to
 from tests.device.test_arrays import NATIVE, actions, same, shares
+from tests.operations.test_http_port import Port
 
 #: `ENVWIRE_MAKES=1000` is the long form.
 MAKES = int(os.environ.get("ENVWIRE_MAKES", "15"))
@@ -104,9 +105,11 @@ _CLIENT = """
 import sys
 from envwire.client.vector import RemoteVectorEnv
 env = RemoteVectorEnv(sys.argv[1], "device/Drift-v0", 4, vectorization_mode="vector_entry_point", device="host")
-env.reset(seed=3)
+observation, _ = env.reset(seed=3)
+action = env.action_space.sample()
 print("ready", flush=True)
-sys.stdin.read()
+while True:
+    observation = env.step(action)[0]
 """
 
 
@@ -121,7 +124,7 @@ def test_a_killed_client_leaves_nothing(packed: Server) -> None:
         assert client.stdout is not None
         assert client.stdout.readline() == b"ready\n"
         assert shared(process) > 0
-        os.kill(client.pid, signal.SIGKILL)
+        os.kill(client.pid, signal.SIGKILL)  # in a step
         client.communicate()
         eventually(lambda: shared(process) == 0)
 
@@ -140,6 +143,33 @@ def test_a_killed_environment_leaves_arrays_readable_and_nothing_else(target: st
             del observation
     gc.collect()
     assert shared() <= before
+
+
+def test_an_environment_that_dies_in_a_step_leaves_nothing(target: str) -> None:
+    before = shared()
+    kwargs = {"last_step": 2}
+    action = to("own", [[0.0] * 3] * 4)
+    with closing(RemoteVectorEnv(target, ID, 4, env_kwargs=kwargs, **NATIVE)) as env:
+        local = Drifts()
+        for _ in range(KILLS):
+            assert same(env.reset(seed=3), local.reset(seed=3))
+            kept, expected = env.step(action), local.step(action)
+            with pytest.raises(RemoteError):
+                env.step(action)
+            assert same(kept, expected)
+    del kept
+    gc.collect()
+    assert shared() <= before
+
+
+def test_a_server_tells_how_much_memory_of_devices_is_shared() -> None:
+    port, name = Port(), "envwire_device_memory_bytes"
+    with Server(["device/*"], http_port=port.number, **SETTINGS) as server:
+        assert port.metrics()[name] == 0
+        with closing(RemoteVectorEnv(server.target, ID, 4, **NATIVE)) as env:
+            memory = env._shards[0].handle.driver.session._device._shared.memory
+            assert port.metrics()[name] == memory.size > 0
+        port.soon(lambda found: found[name] == 0)
 
 
 def test_arrays_outlive_their_environment(target: str) -> None:

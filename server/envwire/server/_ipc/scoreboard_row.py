@@ -15,8 +15,8 @@ from envwire.codec import Reason
 EPISODES = 16
 #: Counters that change with each request, written at once; in native layout, so that each number is written whole.
 _REQUESTS = struct.Struct("8Q")
-#: Counters that change with episodes, repeats and replays, and the durations of the Make.
-_EVENTS = struct.Struct("2Qd8Q")
+#: Counters that change with episodes, repeats, replays and channels, and the durations of the Make.
+_EVENTS = struct.Struct("2Qd9Q")
 _EPISODE = struct.Struct("dQQ")
 _BUSY = struct.Struct("Q")
 #: Reasons, numbered from 1; 0 stands for none or an unknown one.
@@ -71,6 +71,7 @@ class Counters(NamedTuple):
         replayed_at: When the last of them was served.
         epoch: How many sessions of its client's environment were lost before this one.
         loss: Why the last of them was lost, as a number (see `loss_reason`).
+        device: Bytes of a device's memory that the session shares with its client.
         making: Time that making the environment took.
         describing: Time that encoding the answer to the Make took.
     """
@@ -92,6 +93,7 @@ class Counters(NamedTuple):
     replayed_at: int
     epoch: int
     loss: int
+    device: int
     making: int
     describing: int
 
@@ -124,7 +126,7 @@ class Row:
 
     __slots__ = (
         *("_began", "_memory", "_replying", "_served", "_serving", "_start"),
-        *("_counts", "_returns", "_repeated", "_recovery", "_made"),
+        *("_counts", "_returns", "_repeated", "_recovery", "_device", "_made"),
         *("received", "sent"),
     )
 
@@ -134,7 +136,7 @@ class Row:
         self._began = self._served = self._serving = self._replying = 0
         self.received = self.sent = 0
         self._counts, self._returns, self._repeated = (0, 0), 0.0, (0, 0)
-        self._recovery, self._made = (0, 0, 0, 0), (making, describing)
+        self._recovery, self._device, self._made = (0, 0, 0, 0), 0, (making, describing)
         self._write_events()
 
     def begin(self) -> None:
@@ -194,6 +196,11 @@ class Row:
         self._recovery = replayed, time.monotonic_ns(), epoch, _LOSSES.get(loss, 0)
         self._write_events()
 
+    def set_device(self, size: int) -> None:
+        """Records how many bytes of a device's memory are shared with the client."""
+        self._device = size
+        self._write_events()
+
     def _write_events(self) -> None:
         _EVENTS.pack_into(
             self._memory,
@@ -202,5 +209,6 @@ class Row:
             self._returns,
             *self._repeated,
             *self._recovery,
+            self._device,
             *self._made,
         )

@@ -37,6 +37,7 @@ class ServedSession:
         if device is not self.device:
             self.device = device
             self.session.use_arrays(None if device is None else device.arrays)
+            self.row.set_device(0 if device is None else device.arrays.memory.size)
 
 
 class ProcessSessions:

@@ -149,10 +149,12 @@ def test_repeats_replays_and_the_make_are_noted_beside_requests(scoreboards: Pai
     own.add_repeat()
     own.add_replay(40, 0, "")
     own.add_replay(2, 3, "DRAINING")
+    own.set_device(4096)
     own.begin()
     own.received, own.sent = 10, 20
     own.end(1, 2, time.monotonic_ns())
     seen = front.counters(1)
+    assert seen.device == 4096
     assert (seen.repeated, seen.replayed, seen.epoch) == (1, 42, 3)
     assert loss_reason(seen.loss) == "DRAINING"
     assert before <= seen.repeated_at <= seen.replayed_at

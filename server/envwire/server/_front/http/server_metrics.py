@@ -48,6 +48,8 @@ class ServerMetrics(Collector):
         )
         yield gauge("makes_waiting", "Makes that wait for a free slot.", self._admission.waiting)
         yield gauge("draining", "1 when the server takes no more sessions.", sessions.draining)
+        text = "Memory of devices that sessions share with their clients, in bytes."
+        yield gauge("device_memory_bytes", text, sum(each.counters.device for each in sessions))
         by_id = Counter(each.env_id for each in sessions)
         yield gauges("sessions", "Sessions by environment.", "env_id", by_id)
         text = "Environments that are made and have no client yet, by environment."

@@ -74,3 +74,25 @@ def test_native_infos_without_masks_get_none() -> None:
             "deep": {"frame": np.array([1, 2, 3])},
         },
     )
+
+
+def observations(start: int, size: int) -> dict[str, Any]:
+    """A batch of observations of a `Dict` that holds a `Tuple`."""
+    rows = np.arange(start, start + size, dtype=np.float32)
+    return {"a": rows, "b": (np.stack([rows] * 2, 1), {"c": rows > 1})}
+
+
+@pytest.mark.parametrize("sizes", [(3,), (2, 1), (1, 1, 1)])
+def test_the_last_observations_of_a_native_environment_are_a_batch(sizes: tuple[int, ...]) -> None:
+    starts = itertools.accumulate((0, *sizes[:-1]))
+    parts = [
+        {
+            "final_obs": observations(start, size),
+            "_final_obs": np.ones(size, np.bool_),
+            "why": np.full(size, "fell", object),  # has to be merged, which the others need not
+        }
+        for start, size in zip(starts, sizes, strict=True)
+    ]
+    joined = join_infos(sizes, parts)
+    assert identical(joined["final_obs"], observations(0, 3))
+    assert identical(joined["_final_obs"], np.ones(3, np.bool_))

@@ -17,6 +17,8 @@ from envwire.envs.type_guards import is_array, is_dict
 from envwire.envs.vector.info import add_info
 
 Infos = dict[Any, Any]
+#: The key of the observations with which episodes ended.
+_FINAL = "final_obs"
 #: Dtypes that most probably come from Python's own numbers.
 _PYTHONS = frozenset(map(np.dtype, (bool, int, float)))
 
@@ -25,7 +27,7 @@ def join_infos(sizes: Sequence[int], infos: Sequence[Infos]) -> Infos:
     """Joins the infos of sessions with the given numbers of environments."""
     if not any(infos):
         return {}
-    if len(sizes) == 1 and not any(_is_raw(c) or is_dict(c) for c in infos[0].values()):
+    if len(sizes) == 1 and not _holds_raw(infos[0]):
         return infos[0]
     merged: Infos = {}
     stops: list[int] = np.cumsum(sizes).tolist()
@@ -48,6 +50,10 @@ def _leave_out_masks(merged: Infos, infos: Sequence[Infos]) -> None:
 def _is_raw(column: Any) -> bool:
     """Returns whether a column is an object array, which holds values unchanged."""
     return is_array(column) and column.dtype == object and column.ndim == 1
+
+
+def _holds_raw(infos: Infos) -> bool:
+    return any(_is_raw(c) or (is_dict(c) and _holds_raw(c)) for c in infos.values())
 
 
 def _columns(infos: Infos, size: int) -> Iterator[tuple[Any, Any, npt.NDArray[np.bool_]]]:
@@ -90,7 +96,9 @@ def _take(merged: Infos, infos: Infos, start: int, size: int, num_envs: int) -> 
                 merged[name] = mask
             continue
         masks = merged.get(name)  # raises what a `SyncVectorEnv` does for a dict where an array is
-        if is_dict(column):
+        if key == _FINAL and not _is_raw(column):
+            merged[key] = _with_batch(merged.get(key), column, start, size, num_envs)
+        elif is_dict(column):
             _take(merged.setdefault(key, {}), column, start, size, num_envs)
         elif _is_raw(column) or not _put_array(merged, key, np.asarray(column), start, num_envs):
             values = _values(np.asarray(column))
@@ -99,6 +107,32 @@ def _take(merged: Infos, infos: Infos, start: int, size: int, num_envs: int) -> 
         if masks is None:
             masks = merged[name] = np.zeros(num_envs, np.bool_)
         masks[start : start + size] = mask
+
+
+def _with_batch(whole: Any, part: Any, start: int, size: int, num_envs: int) -> Any:
+    """Returns a batch of observations into which the part is written that a native vector environment sent.
+
+    Args:
+        whole: The batch; None if no other session sent a part.
+        part: The observations of one session, in dictionaries and tuples as their space has them.
+        start: Number of the session's first environment.
+        size: How many it has.
+        num_envs: Environments of all sessions.
+    """
+    if size == num_envs:
+        return part
+    rest = start, size, num_envs
+    if is_dict(part):
+        return {key: _with_batch(whole and whole[key], each, *rest) for key, each in part.items()}
+    if isinstance(part, tuple):
+        parts: Sequence[Any] = part
+        wholes = whole or [None] * len(parts)
+        return tuple(_with_batch(*both, *rest) for both in zip(wholes, parts, strict=True))
+    array = np.asarray(part)
+    if whole is None:
+        whole = np.zeros((num_envs, *array.shape[1:]), array.dtype)
+    whole[start : start + size] = array
+    return whole
 
 
 def _is_on_device(column: object) -> bool:
