@@ -18,6 +18,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
 )
 
+from envwire.server import Server
 from tests.commands import ENVWIRE, Done, as_process, envwire
 from tests.secured import OPEN, Guard
 
@@ -114,6 +115,32 @@ def test_bench_tells_where_the_time_goes(target: str) -> None:
         assert 0 < p50 <= p99
         assert env > 0
         assert server > 0
+
+
+def test_bench_measures_environments_that_step_as_arrays() -> None:
+    with Server(["device/*"], imports=["tests.device.hosted"], sys_path=(ROOT,)) as server:
+        options = (
+            "--num-envs",
+            "8",
+            "--device",
+            "host",
+            "--transports",
+            "direct-unix",
+            "--steps",
+            "20",
+        )
+        shown = succeeds("bench", server.target, "device/Drift-v0", *options).stdout
+    (row,) = [line for line in shown.splitlines() if line.startswith("│")]
+    rate, _, _, env, server_time, wire, _ = (
+        float(cell.replace(",", "")) for cell in row.split("│")[2:-1]
+    )
+    assert min(rate, env, server_time, wire) > 0
+
+
+def test_bench_refuses_what_is_no_device(target: str) -> None:
+    failed = envwire("bench", target, "--device", "gpu")
+    assert failed.returncode == 2
+    assert "'gpu' is no device" in failed.stderr
 
 
 def test_bench_names_a_transport_that_there_is_not(target: str) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +14,7 @@ from envwire.server.cli._failures import of_the_server, reporting
 from envwire.server.cli._parameters import EnvId, Target, check_transport, checked
 
 if TYPE_CHECKING:
-    from envwire.server.cli._drive.measuring import Timing
+    from envwire.server.cli._drive.measuring import TimedTransport, Timing
 
 
 def _names(transports: str) -> list[str]:
@@ -28,6 +28,13 @@ def _check_transports(transports: str) -> None:
         check_transport(name)
 
 
+def _check_device(device: str) -> None:
+    from envwire.device.devices import check_device_name
+
+    if device:
+        check_device_name(device)
+
+
 def bench(
     target: Target,
     env_id: EnvId = "CartPole-v1",
@@ -38,10 +45,22 @@ def bench(
             help="Transports to compare, separated by commas.", callback=checked(_check_transports)
         ),
     ] = "direct-unix,direct-tcp,stream,unary",
+    num_envs: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Environments that step as arrays, in one session; 0 for a single one."
+        ),
+    ] = 0,
+    device: Annotated[
+        str,
+        typer.Option(
+            help="Where arrays stay: host, cuda or cuda:N.", callback=checked(_check_device)
+        ),
+    ] = "",
 ) -> None:
     """Measure a step of ENV_ID at TARGET over each transport, and show how its time is spent.
 
-    Example: envwire bench localhost:50051 CartPole-v1 --transports direct-tcp,stream
+    Example: envwire bench localhost:50051 lab/Ant-v0 --num-envs 4096 --device cuda:0 --transports direct-unix,stream
     """
     from rich.progress import Progress
 
@@ -53,7 +72,8 @@ def bench(
         for name in _names(transports):
             advance = partial(progress.advance, progress.add_task(name, total=steps))
             try:
-                timings[name] = _measure(target, env_id, name, steps, advance)
+                made = partial(_make, target, env_id, num_envs, device)
+                timings[name] = _measure(made, target, name, steps, advance)
             except Exception as error:
                 if of_the_server(error):
                     raise
@@ -63,15 +83,29 @@ def bench(
         raise typer.Exit(1)
 
 
-def _measure(
-    target: str, env_id: str, name: str, steps: int, advance: Callable[[], None]
-) -> Timing:
+def _make(target: str, env_id: str, num_envs: int, device: str, transport: TimedTransport) -> Any:
     from envwire.client import RemoteEnv
+    from envwire.client.vector import RemoteVectorEnv
+
+    options: dict[str, Any] = {"transport": transport, "device": device or None}
+    if not num_envs:
+        return RemoteEnv(target, env_id, **options)
+    options["vectorization_mode"] = "vector_entry_point"
+    return RemoteVectorEnv(target, env_id, num_envs, **options)
+
+
+def _measure(
+    make: Callable[[TimedTransport], Any],
+    target: str,
+    name: str,
+    steps: int,
+    advance: Callable[[], None],
+) -> Timing:
     from envwire.client._transports.by_name import open_transport
     from envwire.server.cli._drive.measuring import TimedTransport, measure
 
     transport = TimedTransport(open_transport(name, target, None))
-    with closing(RemoteEnv(target, env_id, transport=transport)) as env:
+    with closing(make(transport)) as env:
         measure(env, transport, max(10, steps // 10), lambda: None)  # warms both sides up
         return measure(env, transport, steps, advance)
 

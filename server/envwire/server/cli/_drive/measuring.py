@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from envwire.client._transports.transport import call
+from envwire.client._transports.transport import DeviceSharing, call
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import RESPONSES
 
@@ -29,8 +29,26 @@ class TimedTransport:
         self._transport = transport
         self._made = pb.MakeResponse()
         self.seconds = 0.0
-        self.send, self.receive, self.fileno = transport.send, transport.receive, transport.fileno
-        self.keep_alive, self.close = transport.keep_alive, transport.close
+        self.fileno, self.keep_alive, self.close = (
+            transport.fileno,
+            transport.keep_alive,
+            transport.close,
+        )
+        if isinstance(transport, DeviceSharing):
+            self.share = transport.share
+
+    def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
+        """Sends a request (see `Transport.send`)."""
+        begun = time.perf_counter()
+        self._transport.send(request, timeout, header)
+        self.seconds += time.perf_counter() - begun
+
+    def receive(self) -> Reply:
+        """Waits for the reply (see `Transport.receive`)."""
+        begun = time.perf_counter()
+        reply = self._transport.receive()
+        self.seconds += time.perf_counter() - begun
+        return reply
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
@@ -116,7 +134,8 @@ def measure(env: Any, transport: TimedTransport, steps: int, advance: Callable[[
         begun = time.perf_counter()
         _, _, terminated, truncated, _ = env.step(actions[number % len(actions)])
         timing.steps.append((time.perf_counter() - begun) * 1e6)
-        ended = terminated or truncated
+        # A vector environment resets its members itself.
+        ended = not np.ndim(terminated) and (terminated or truncated)
         advance()
     after = transport.stats()
     serving, stepping = (
