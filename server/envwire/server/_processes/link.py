@@ -94,22 +94,13 @@ class SessionLink:
         self.listener = listener
         return self
 
-    def ask(self, message: bytes, kind: Kind = _CLIENT) -> asyncio.Future[bytes]:
-        """Sends a request to the process and returns the future of its reply.
-
-        Args:
-            message: The request.
-            kind: CLIENT for one of the session's client; COPY has no message, and for MAKE see `make`.
+    def ask(self, message: bytes) -> asyncio.Future[bytes]:
+        """Sends a request of the session's client to the process and returns the future of its reply.
 
         Raises:
             LinkLostError: The session is over, or its process is gone.
         """
-        if self.over:
-            raise LinkLostError
-        self._write(kind, self.number, message)
-        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self.pending.append(future)
-        return future
+        return self._send(_CLIENT, message)
 
     def make(self, order: MakeOrder) -> asyncio.Future[bytes]:
         """Orders the process to make the environment and returns the future of its reply.
@@ -117,7 +108,23 @@ class SessionLink:
         Raises:
             LinkLostError: The session is over, or its process is gone.
         """
-        return self.ask(SLOT.pack(self.slot) + order.request, Kind.MAKE)
+        return self._send(Kind.MAKE, SLOT.pack(self.slot) + order.request)
+
+    def copy(self) -> asyncio.Future[bytes]:
+        """Orders the process to serve the environment that it was forked with; the same.
+
+        Raises:
+            LinkLostError: The session is over, or its process is gone.
+        """
+        return self._send(Kind.COPY, b"")
+
+    def _send(self, kind: Kind, message: bytes) -> asyncio.Future[bytes]:
+        if self.over:
+            raise LinkLostError
+        self._write(kind, self.number, message)
+        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self.pending.append(future)
+        return future
 
     def render(self) -> asyncio.Future[Picture]:
         """Requests a picture and returns its future, which is shared with a request that is already pending.

@@ -111,7 +111,7 @@ async def test_each_order_is_a_frame_of_its_own_kind(scene: Scene) -> None:
     session = scene.open(slot=3)
     forged = bytes([Kind.MAKE]) + CARTPOLE.SerializeToString()
     session.make(AllowList().check(CARTPOLE))
-    session.ask(b"", Kind.COPY)
+    session.copy()
     session.ask(forged)
     session.ask(b"")
     session.end()

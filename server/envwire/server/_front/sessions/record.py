@@ -10,6 +10,7 @@ import socket
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass, field
+from functools import partial
 
 from envwire.codec import FaultError
 from envwire.server._auth.allow_list import MakeOrder
@@ -23,7 +24,7 @@ from envwire.server._front.sessions.life import (
     describe_end,
     describe_exit,
 )
-from envwire.server._ipc.frames import SLOT, ChannelUse, Kind
+from envwire.server._ipc.frames import ChannelUse
 from envwire.server._ipc.pictures import Picture
 from envwire.server._ipc.scoreboard_row import Counters, Episode
 from envwire.server._processes.link import LinkLostError, SessionLink
@@ -34,8 +35,6 @@ from envwire.wire.envelope import session_header
 
 #: A request that every session refuses; the refusal is a sign of life and has no side effect.
 _PROBE = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()).SerializeToString()
-#: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
-_CLIENT = Kind.CLIENT
 #: The end of a session that is not used is told when this part of `max_idle` is left.
 _TOLD_PART = 0.2
 
@@ -122,7 +121,7 @@ class SessionRecord:
         Raises:
             FaultError: The session ended before it replied.
         """
-        return await self.ask(SLOT.pack(self._link.slot) + order.request, Kind.MAKE)
+        return await self._order(partial(self._link.make, order))
 
     async def copy(self) -> bytes:
         """Orders the process to serve the environment that it was forked with; returns its reply.
@@ -130,21 +129,30 @@ class SessionRecord:
         Raises:
             FaultError: The session ended before it replied.
         """
-        return await self.ask(b"", Kind.COPY)
+        return await self._order(self._link.copy)
 
-    async def ask(self, message: bytes, kind: Kind = _CLIENT) -> bytes:
-        """Sends a request to the process; returns its reply.
+    async def _order(self, send: Callable[[], asyncio.Future[bytes]]) -> bytes:
+        """Sends what the front itself asks of a new session."""
+        self._check_alive()
+        self._waiting.append(0)
+        self.activity.asked()
+        try:
+            return await send()
+        except LinkLostError:
+            raise await self.why_ended() from None
+
+    async def ask(self, message: bytes) -> bytes:
+        """Sends a client's request to the process; returns its reply.
 
         Args:
             message: The request, without a header.
-            kind: CLIENT for one of its client, which counts towards the limits of waiting requests.
 
         Raises:
             FaultError: The session ended before it replied, or too many requests wait already.
         """
         if self._ended.done():
             raise copy.copy(self._ended.result())  # else its traceback would grow
-        size = len(message) if kind is _CLIENT else 0
+        size = len(message)
         if size < COUNTED_FROM and len(self._waiting) < MAX_PENDING:
             size = 0
         else:
@@ -152,7 +160,7 @@ class SessionRecord:
         self._waiting.append(size)
         self.activity.asked()
         try:
-            return await self._link.ask(message, kind)
+            return await self._link.ask(message)
         except LinkLostError:
             raise await self.why_ended() from None
         finally:
