@@ -30,6 +30,8 @@ from typing import IO, Any, Generic, NoReturn, TypeVar
 _PACKET_BYTES = 1 << 18
 _STREAMS = 3
 _END_SECONDS = 60.0
+#: Servers that a whole run shares: they stop before the origin ends.
+LASTING = contextlib.ExitStack()
 #: Variables that differ although no test changed them.
 _PASSING = {"PYTEST_CURRENT_TEST"}
 
@@ -144,7 +146,8 @@ def forked_servers() -> Iterator[None]:
             return server
 
         patch.setattr("envwire.server.server._new_process", fork)
-        yield
+        with LASTING:
+            yield
         left = [test for test, server in started if server.poll() is None]
         assert not left, f"servers that are not stopped, of {left}"
 

@@ -19,6 +19,7 @@ from envwire.server._auth.certificates import Issued, issue
 from envwire.server._auth.scopes import Scope
 from envwire.server._auth.tokens import new_token
 from tests.conftest import HOSTED, SETTINGS
+from tests.forked_servers import LASTING
 
 #: Of the server's certificate; the last is where the wires of the fault tests listen.
 HOSTS = ("localhost", "127.0.0.1", "127.0.0.2")
@@ -172,4 +173,4 @@ GUARDS: dict[str, Callable[[], Guard]] = {"in the clear": lambda: OPEN, "mTLS an
 @cache
 def secured() -> Server:
     """Returns a server of everything that the tests drive, behind the strict guard; it runs to the end."""
-    return Server(HOSTED, **SETTINGS, **strict().settings).start()
+    return LASTING.enter_context(Server(HOSTED, **SETTINGS, **strict().settings))
