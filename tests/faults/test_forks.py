@@ -52,7 +52,7 @@ failures, over = [], threading.Event()
 
 def go():
     try:
-        play(1000)
+        play(250)
     except BaseException as error:
         failures.append(error)
     over.set()
