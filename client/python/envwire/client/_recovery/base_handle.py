@@ -102,7 +102,6 @@ class BaseSessionHandle(Generic[D]):
         self.driver, self.target = driver, made.target
         # The session must not refer to the handle: it is closed when the handle is garbage-collected.
         driver.session.on_notices = partial(_log_notices, str(self))
-        self._forget()
         self._forget = keeper.look_after(self, made.driver)
 
     def release(self) -> D | None:
