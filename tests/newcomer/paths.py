@@ -92,7 +92,7 @@ def author_in_typescript(shell: Shell) -> None:
         shell.run(command)
     shell.write("agent.mts", page.program("ts"))
     served = shell.start("envwire serve CartPole-v1", "ready:")
-    shell.run(page.command("npx tsx"))
+    shell.run(page.command("npx"))
     served.stop()
     shell.reach("an agent in TypeScript")
     shell.write("counter.mjs", page.program("js", "serve("))

@@ -35,7 +35,8 @@ async def openenv_bridge(config: ServerConfig, target: str) -> AsyncGenerator[No
         return
     if find_spec(_PROGRAM) is None:
         raise OSError(
-            f"{_PROGRAM} is not installed; --openenv needs: pip install 'envwire[openenv]'"
+            f"{_PROGRAM} is not installed; --openenv needs: pip install 'envwire[openenv]', or in a clone: "
+            "pip install ./integrations/openenv"
         )
     bridge = ChildProgram(_PROGRAM)
     spared.add(bridge.pid)

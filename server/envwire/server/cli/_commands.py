@@ -73,7 +73,9 @@ class Commands(TyperGroup):
         if name not in self.commands:
             self._add_installed()
         if name in _EXTRAS and name not in self.commands and not ctx.resilient_parsing:
-            stop(name, f"not installed; run: pip install 'envwire[{_EXTRAS[name]}]'", USAGE)
+            extra = _EXTRAS[name]
+            command = f"pip install 'envwire[{extra}]', or in a clone: pip install ./{extra}"
+            stop(name, f"not installed; run: {command}", USAGE)
         return super().resolve_command(ctx, args)
 
     def _add_installed(self) -> None:

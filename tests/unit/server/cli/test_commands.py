@@ -43,6 +43,7 @@ def test_a_command_that_is_not_installed_says_what_installs_it(
     done = CliRunner().invoke(app, [command, "up"])
     assert done.exit_code == 2
     assert f"envwire {command}: not installed; run: pip install 'envwire[{extra}]'" in done.output
+    assert f"in a clone: pip install ./{extra}" in done.output
     shown = CliRunner().invoke(app, ["--help"]).output
     assert "serve" in shown
     assert "conformance" not in shown

@@ -67,7 +67,7 @@ def export(
             extra = _EXTRAS.get((error.name or "").partition(".")[0])
             if extra is None:
                 raise
-            needed = f"this form needs: pip install 'envwire[{extra}]'"
+            needed = f"this form needs: pip install 'envwire[{extra}]', or in a clone: pip install '.[{extra}]'"
             raise CommandError(f"{error.name} is not installed; {needed}") from None
         except OSError as error:
             if error.errno not in _DISK_FULL:

@@ -71,7 +71,8 @@ def _check_installed(command: str) -> None:
         if importlib.util.find_spec(module) is None:
             stop(
                 command,
-                f"{module} is not installed; --dashboard needs: pip install 'envwire[dashboard]'",
+                f"{module} is not installed; --dashboard needs: pip install 'envwire[dashboard]', or in a clone: "
+                "pip install ./dashboard",
             )
 
 
