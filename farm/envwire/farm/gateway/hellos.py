@@ -20,6 +20,8 @@ from envwire.wire.addresses import parse_address
 PROTOS = "envwire/farm/v1"
 #: Size of a message of a registration, in bytes. The ids of all of Gymnasium take 20 kB, a page of 1,000 sessions 300.
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+#: Size of a load, of which each server's last one is kept. With 1,000 clients it takes about 100 kB.
+MAX_LOAD_BYTES = 512 * 1024
 #: Size of the hellos of all servers that a gateway knows, in bytes; and their number.
 MAX_KEPT_BYTES, MAX_SERVERS = 256 * 1024 * 1024, 10_000
 #: Characters of an id, a name, a version or a label.
@@ -44,6 +46,21 @@ def parse_report(message: bytes) -> pb.RegisterRequest:
         return pb.RegisterRequest.FromString(message)
     except DecodeError as error:
         raise malformed(f"no report: {error}", PROTOS) from None
+
+
+def parse_load(report: pb.RegisterRequest) -> pb.ServerLoad:
+    """Returns the load of a report.
+
+    Raises:
+        FaultError: MESSAGE_TOO_LARGE.
+    """
+    if (size := report.load.ByteSize()) > MAX_LOAD_BYTES:
+        raise FaultError(
+            Reason.MESSAGE_TOO_LARGE,
+            f"a load of {size} bytes from a server, and a gateway takes at most {MAX_LOAD_BYTES}; give the server "
+            "fewer slots",
+        )
+    return report.load
 
 
 def parse_hello(message: bytes) -> pb.ServerHello:

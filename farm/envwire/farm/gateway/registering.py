@@ -13,7 +13,14 @@ from envwire.codec import FaultError
 from envwire.codec.durations import to_duration
 from envwire.farm.gateway.allocation.tickets import TicketSigner
 from envwire.farm.gateway.config import GatewayConfig
-from envwire.farm.gateway.hellos import PROTOS, address_of, check_room, parse_hello, parse_report
+from envwire.farm.gateway.hellos import (
+    PROTOS,
+    address_of,
+    check_room,
+    parse_hello,
+    parse_load,
+    parse_report,
+)
 from envwire.farm.gateway.orders.outbox import Outbox
 from envwire.farm.gateway.orders.registrations import Registration, Registrations
 from envwire.farm.gateway.registry.registry import Registry
@@ -167,7 +174,7 @@ class Registering:
             report = parse_report(message)
             if registration.take_answer(report):
                 continue
-            self._registry.report(member, report.load, now)
+            self._registry.report(member, parse_load(report), now)
             if registration.silence > _UNANSWERED_SECONDS:
                 await context.abort(
                     grpc.StatusCode.ABORTED,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
+from envwire.farm.gateway.registry.farm_usage import Reported
 from envwire.farm.v1 import farm_pb2 as pb
 from envwire.v1 import environment_pb2
 
@@ -72,7 +73,7 @@ class Member:
     reserved: int = 0
     clients: dict[str, int] | None = None
     totals: pb.ServerTotals | None = None
-    usage: Mapping[tuple[str, str], pb.Usage] | None = None
+    usage: Reported | None = None
     draining: bool = False
     leaving: bool = False
     connected: bool = True

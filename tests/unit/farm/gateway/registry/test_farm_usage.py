@@ -54,3 +54,18 @@ def test_clients_are_bounded_and_can_be_shown() -> None:
     usage.add({}, [used(1, 0, 1, "\x1b[2J" + "x" * 1000)])
     [shown] = usage.list([])
     assert shown.principal == "?[2J" + "x" * 251
+
+
+def test_a_server_that_lies_stops_neither_the_reports_of_others_nor_the_list() -> None:
+    """What it said of their client made their own reports too large to be added, which ended their registrations."""
+    usage, most = FarmUsage(), 2**64 - 1
+    liars = [usage.add({}, [used(most, 2**32 - 1, most)]) for _ in range(2)]
+    usage.add({}, [used(1, 1, 1)])
+    usage.add(None, [used(0, 1, 0)])
+    assert usage.list(liars) == [used(most, 2**32 - 1, most)]
+
+
+def test_two_entries_of_one_client_are_added() -> None:
+    usage = FarmUsage()
+    report = usage.add({}, [used(1, 1, 5), used(2, 1, 5)])
+    assert usage.list([report]) == [used(3, 2, 10)]
