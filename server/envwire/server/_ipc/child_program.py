@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from envwire.server._ipc.orphans import children
+
 #: Beginning of the line by which a program says that it serves.
 READY = "ready: "
 #: Seconds for the further lines of a program that says why it does not start.
@@ -102,6 +104,15 @@ class ChildProgram:
         """Sends SIGTERM."""
         self._process.terminate()
 
+    def _kill(self) -> None:
+        """Kills it, with its group, and lets its stopped children see that: a fork server then ends its sessions."""
+        started = children(self.pid)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        for pid in started:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
     def end_input(self) -> None:
         """Closes the program's standard input."""
         if self._process.stdin is not None:
@@ -113,10 +124,7 @@ class ChildProgram:
         try:
             await asyncio.wait_for(self.wait(), seconds)
         except asyncio.TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(
-                    self.pid, signal.SIGKILL
-                )  # stopped processes do not end with their parent
+            self._kill()
             await self.wait()
         self.end_input()
         if self._answers is not None:

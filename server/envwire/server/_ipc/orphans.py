@@ -49,12 +49,17 @@ def _is_marked(pid: int) -> bool:
         return False
 
 
-def children() -> set[int]:
-    """Returns the pids of this process's children, including those that have ended but were not reaped."""
+def children(of: int | None = None) -> set[int]:
+    """Returns the pids of a process's children, including those that have ended but were not reaped.
+
+    Args:
+        of: The process; None for this one.
+    """
+    of = of or os.getpid()
     try:
-        return {pid for thread in Path("/proc/self/task").iterdir() for pid in _listed(thread)}
-    except OSError:  # the kernel was built without /proc/.../children
-        return set(_found())
+        return {pid for thread in Path(f"/proc/{of}/task").iterdir() for pid in _listed(thread)}
+    except OSError:  # the process has ended, or the kernel was built without /proc/.../children
+        return set(_found(of))
 
 
 def _listed(thread: Path) -> Iterator[int]:
@@ -62,9 +67,9 @@ def _listed(thread: Path) -> Iterator[int]:
         yield from map(int, (thread / "children").read_text(encoding="ascii").split())
 
 
-def _found() -> Iterator[int]:
+def _found(of: int) -> Iterator[int]:
     for entry in map(int, filter(str.isdigit, os.listdir("/proc"))):
-        if parent(entry) == os.getpid():
+        if parent(entry) == of:
             yield entry
 
 
