@@ -85,17 +85,21 @@ class Registering:
             await turn_away(context, fault)
         except TakenError as error:
             await context.abort(grpc.StatusCode.ALREADY_EXISTS, str(error))
+        # At once: a Make that waited for the server reserves its slot over the registration.
+        registration = Registration(self._clock)
+        self._registrations.add(member, registration)
         try:
             with self._tunnels.opened(member) as tunnel_key:
                 answer = self._answer(tunnel_key)
                 await context.write(answer)
-                await self._carry(member, context)
+                await self._carry(member, registration, context)
                 # The requests also end when the connection breaks, but only a server that says goodbye can be answered.
                 await context.write(answer)
             self._registry.leave(member, self._clock())
         except FaultError as fault:
             await turn_away(context, fault)
         finally:
+            self._registrations.remove(member, registration)
             self._registry.disconnect(member, self._clock())
 
     async def serve_tunnel(self, _: Any, context: Context) -> None:
@@ -144,15 +148,12 @@ class Registering:
         proven = self._verifies or bool(client.servers.addresses)
         return self._registry.register(hello, address, self._clock(), client.name, proven=proven)
 
-    async def _carry(self, member: Member, context: Context) -> None:
+    async def _carry(self, member: Member, registration: Registration, context: Context) -> None:
         """Carries orders and reports until the reports end."""
-        registration = Registration(self._clock)
-        self._registrations.add(member, registration)
         ordering = asyncio.ensure_future(_send_orders(registration.outbox, context))
         try:
             await self._follow(member, registration, context)
         finally:
-            self._registrations.remove(member, registration)
             ordering.cancel()
             await asyncio.wait({ordering})
 
