@@ -90,7 +90,7 @@ def on_demand(file: Path, *options: str, port: int = 0, **variables: str) -> Ite
         assert process.stdout is not None
         said = process.stdout.readline()
         assert said.startswith("ready: ")
-        farm = OnDemand(process, said.split()[1])
+        farm = OnDemand(process, said.split()[1].replace("0.0.0.0", "127.0.0.1"))
         try:
             yield farm
         finally:

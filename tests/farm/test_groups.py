@@ -17,7 +17,7 @@ from envwire.client import CapacityError, RemoteEnv, RemoteVectorEnv
 from envwire.server._auth.scopes import Scope
 from tests.commands import envwire
 from tests.farm.on_demand import SECONDS, OnDemand, on_demand
-from tests.secured import write_tokens
+from tests.secured import certificates, write_tokens
 
 FILE = """
 sessions_per_process = 64
@@ -142,6 +142,48 @@ def test_who_used_what(farm: OnDemand) -> None:
 
     farm.until(sessions)
     assert "Pendulum-v1" in envwire("farm", "usage", farm.target).stdout
+
+
+def test_agents_of_other_machines_reach_it_through_the_gateway(tmp_path: Path) -> None:
+    """Its address has a certificate, and its servers stay on loopback."""
+    files = certificates()
+    ca = str(files.path("ca"))
+    token = write_tokens(tmp_path / "tokens", {"ann": [Scope.PLAY, Scope.OBSERVE]})["ann"]
+    (tmp_path / "farm.toml").write_text(
+        f"""
+host = "0.0.0.0"
+relay = true
+tls_cert = "{files.path("server")}"
+tls_key = "{files.path("server-key")}"
+join_ca = "{ca}"
+tokens = "{tmp_path / "tokens"}"
+quota = 1
+
+[groups.pole]
+environments = ["CartPole-v1"]
+idle = 1
+"""
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ENVWIRE_TOKEN", token)
+        patch.setenv("ENVWIRE_CA", ca)
+        with (
+            on_demand(tmp_path / "farm.toml") as farm,
+            RemoteEnv(farm.target, "CartPole-v1") as env,
+        ):
+            local = gymnasium.make("CartPole-v1")
+            np.testing.assert_array_equal(env.reset(seed=1)[0], local.reset(seed=1)[0])
+            np.testing.assert_array_equal(env.step(1)[0], local.step(1)[0])
+            with pytest.raises(CapacityError, match="holds 1 of the 1 sessions"):
+                RemoteEnv(farm.target, "CartPole-v1")
+
+
+def test_a_public_address_needs_a_gateway_that_relays(tmp_path: Path) -> None:
+    (tmp_path / "farm.toml").write_text('[groups.pole]\nenvironments = ["CartPole-v1"]\n')
+    file = str(tmp_path / "farm.toml")
+    done = envwire("farm", "up", "--config", file, "--host", "0.0.0.0", "--insecure")
+    assert done.returncode == 2
+    assert "give --relay as well" in done.stderr
 
 
 def round_trip(farm: OnDemand, makes: int) -> None:

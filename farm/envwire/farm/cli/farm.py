@@ -26,11 +26,15 @@ from envwire.server.config import SETTINGS
 #: Settings that the farm chooses, or that make no sense for servers whose machine is not known in advance.
 _NOT_HERE = {
     *("host", "port", "advertise", "direct_port", "http_port", "openenv"),
-    *("join", "join_token", "join_ca", "tunnel"),
+    *("join", "join_token", "tunnel"),
     *("tls_cert", "tls_key", "tls_client_ca", "insecure"),
 }
+#: Settings of the gateway's own address, where servers stay on loopback.
+_ADDRESS = ("host", "tls_cert", "tls_key", "relay")
 #: Settings of the gateway: Makes wait, and quotas are counted, at the farm's one address.
-_OF_THE_GATEWAY = {name: gateway.SETTINGS[name] for name in ("queue", "queue_timeout", "quota")}
+_OF_THE_GATEWAY = {
+    name: gateway.SETTINGS[name] for name in ("queue", "queue_timeout", "quota", *_ADDRESS)
+}
 
 
 class Engine(str, Enum):
@@ -126,6 +130,7 @@ def up(
         front = gateway.GatewayConfig(
             port=port, http_port=http_port, insecure=insecure, tokens=tokens, **own
         )
+        _check_address(front, on, {*own} & {*_ADDRESS})
         shown = dashboard or bool(http_port)
         settings["count_episodes"] = shown or settings.get("count_episodes", False)
         log_to_stderr(settings.get("log_format", TEXT))
@@ -138,6 +143,18 @@ def up(
         )
         with live_page("farm up", dashboard, dashboard_port) as ready:
             run(ready)
+
+
+def _check_address(front: gateway.GatewayConfig, on: Engine, given: set[str]) -> None:
+    """Refuses an address of the gateway that agents, or servers, could not use."""
+    if on not in (Engine.LOCAL, Engine.DOCKER):
+        if given:
+            raise ValueError(f"{sorted(given)[0]} is for --on local and docker, not {on.value}")
+    elif not (front.loopback or front.relay):
+        raise ValueError(
+            f"servers of this farm are on loopback, so agents that reach {front.host} do not reach them: give --relay "
+            "as well, and the gateway relays all that they do"
+        )
 
 
 class Bounds(NamedTuple):

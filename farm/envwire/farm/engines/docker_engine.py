@@ -34,8 +34,9 @@ _PULL_SECONDS = 3600
 _STOP_SECONDS = 10
 #: Characters of a container's output in an error.
 _SHOWN = 300
-#: Where containers find the token with which they join, and the file of accepted tokens.
+#: Where containers find the token with which they join, the file of accepted tokens, and the CA of the gateway.
 _JOIN_TOKEN, _TOKENS = "/run/secrets/envwire-join", "/run/secrets/envwire-tokens"
+_JOIN_CA = "/run/secrets/envwire-ca"
 #: Processes and threads of a container.
 _PIDS = 8192
 _HARDENED: dict[str, Any] = {
@@ -48,7 +49,7 @@ _HARDENED: dict[str, Any] = {
     "healthcheck": {"test": ["NONE"]},  # the gateway knows whether it lives
 }
 #: Settings of servers that containers do not take over: their own are below.
-_OWN = ("tokens", "join_token", "http_port", "port")
+_OWN = ("tokens", "join_token", "join_ca", "http_port", "port")
 
 
 class DockerEngine:
@@ -191,7 +192,11 @@ class DockerEngine:
         }
         settings |= {"http_port": 0, "port": 0}
         mounts: list[Any] = []
-        files = {"join_token": (self._join_token, _JOIN_TOKEN), "tokens": (config.tokens, _TOKENS)}
+        files = {
+            "join_token": (self._join_token, _JOIN_TOKEN),
+            "join_ca": (config.join_ca, _JOIN_CA),
+            "tokens": (config.tokens, _TOKENS),
+        }
         for key, (here, there) in files.items():
             if here:
                 settings[key] = there

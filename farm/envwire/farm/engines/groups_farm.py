@@ -17,6 +17,7 @@ from envwire.farm.gateway.gateway import gateway
 from envwire.farm.gateway.groups.group_config import GroupConfig
 from envwire.server._auth.tokens import read_tokens
 from envwire.server._front.event_loop import raise_file_limit
+from envwire.server._settings.listening import local_target
 
 
 @contextlib.asynccontextmanager
@@ -27,7 +28,7 @@ async def _farm(groups: Mapping[str, GroupConfig], at: GatewayConfig) -> AsyncGe
     if at.tokens:
         token = kept_join_token(name) if of_docker else new_join_token()
     async with gateway(at, known=read_tokens(token.line), groups=groups) as running:
-        gateways = [running.target]
+        gateways = [local_target(running.target)]
         engines: dict[str, Engine] = {"local": LocalEngine(gateways, token.token, changed)}
         if of_docker:
             engines["docker"] = DockerEngine(name, of_docker, gateways, token.path, changed)

@@ -16,6 +16,7 @@ from envwire.server._auth.server_patterns import ServerPatterns
 from envwire.server._auth.tokens import new_token, read_tokens
 from envwire.server._front.event_loop import raise_file_limit
 from envwire.server._ipc.child_program import ChildProgram
+from envwire.server._settings.listening import local_target
 from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.farm")
@@ -91,7 +92,10 @@ async def _farm(count: int, config: ServerConfig, at: GatewayConfig) -> AsyncGen
     here = ServerPatterns(addresses=("127.0.0.1:*",))
     token, line = new_token("envwire-farm-up", [Scope.JOIN], here)
     async with gateway(at, known=read_tokens(line)) as running:
-        config, shown = replace(config, join=(running.target,)), token if at.tokens else ""
+        config, shown = (
+            replace(config, join=(local_target(running.target),)),
+            token if at.tokens else "",
+        )
         servers = [LocalServer(config, shown) for _ in range(count)]
         keepers: list[asyncio.Task[None]] = []
         try:
