@@ -150,6 +150,7 @@ def _short(text: str) -> str:
 def _end_of(name: str, status: int) -> Failure:
     """Returns the failure of a server that ended by itself."""
     if status == -signal.SIGKILL:
-        return Failure(Kind.MEMORY, f"{name} was killed, as the system does when memory is short")
+        who = "by somebody, or by the system because memory was short"
+        return Failure(Kind.ENDED, f"{name} was killed by SIGKILL: {who}")
     how = f"signal {signal.Signals(-status).name}" if status < 0 else f"status {status}"
     return Failure(Kind.ENDED, f"{name} ended by itself, with {how}; the log above says why")
