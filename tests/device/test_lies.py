@@ -16,6 +16,7 @@ import pytest
 from envwire.client.env import RemoteEnv
 from envwire.client.vector import RemoteVectorEnv
 from envwire.codec import CodecError
+from envwire.conformance.raw.direct_link import HEADER, UNIX
 from envwire.device.devices import HOST, DeviceError, Identity
 from envwire.device.dlpack import _given, borrow, capsule_of
 from envwire.device.memory import allocate, import_memory
@@ -25,7 +26,6 @@ from envwire.v1 import environment_pb2 as pb
 from tests.device.conftest import ID
 from tests.device.libraries import INSTALLED, Own, host, to
 from tests.device.test_arrays import NATIVE
-from tests.direct.stranger import HEADER, UNIX
 
 FLOAT32 = values_pb2.DATA_TYPE_FLOAT32
 BYTES = 4096

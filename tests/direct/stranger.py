@@ -1,79 +1,53 @@
-"""A client that uses only docs/protocol.md: sockets, struct and the contract's messages."""
+"""A client that uses only docs/protocol.md: the direct link of the conformance suite, on a session made over gRPC."""
 
 from __future__ import annotations
 
-import mmap
-import os
-import socket
-import struct
 from typing import Any
 
-from envwire.v1 import direct_pb2
+from envwire.conformance.outcomes import FailedError
+from envwire.conformance.raw import Access, DirectLink, Session, Trace
 from envwire.v1 import environment_pb2 as pb
 
-HEADER = struct.Struct("<IIQ")
-UNIX = "unix-abstract:"
+SECONDS = 10.0
 
 
 class Stranger:
-    """One direct channel to a session that was made over gRPC."""
+    """One direct channel to a session.
+
+    Args:
+        made: The session.
+        address: One of its addresses.
+        shared_memory: Whether to ask for shared memory.
+    """
 
     def __init__(self, made: pb.MakeResponse, address: str, shared_memory: bool = False) -> None:
-        unix = address.startswith(UNIX)
-        self._socket = socket.socket(socket.AF_UNIX if unix else socket.AF_INET)
-        self._socket.settimeout(10.0)
-        tcp = (made.address.rpartition(":")[0], int(address.rpartition(":")[2] if not unix else 0))
-        self._socket.connect("\0" + address.removeprefix(UNIX) if unix else tcp)
-        owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
-        self.memory: mmap.mmap | None = None
-        self._socket.sendall(b"envwire\x01")
-        self._send(direct_pb2.HelloRequest(header=owner, shared_memory=shared_memory))
-        first, descriptors, _, _ = socket.recv_fds(self._socket, 1, 1)
-        message, _ = self._receive(first)
-        self.hello = direct_pb2.HelloResponse.FromString(message)
-        if descriptors:
-            self.layout = self.hello.welcome.shared_memory
-            self.memory = mmap.mmap(
-                descriptors[0], self.layout.first_slot + self.layout.slots * self.layout.slot_bytes
-            )
-            os.close(descriptors[0])
+        host = made.address.rpartition(":")[0] or "127.0.0.1"
+        self._link = DirectLink(Access(made.address), host, address, SECONDS, Trace())
+        self._session = Session(made, self._link, SECONDS)
+        self.hello = self._link.hello(self._session.header, shared_memory=shared_memory)
 
-    def _send(self, message: Any) -> None:
-        raw: bytes = message.SerializeToString()
-        self._socket.sendall(HEADER.pack(len(raw), 0, 0) + raw)
-
-    def _receive(self, begun: bytes = b"") -> tuple[bytes, bytes]:
-        """Returns the message of a frame and its attachments."""
-        length, where, attached = HEADER.unpack(begun + self._exactly(HEADER.size - len(begun)))
-        message = self._exactly(length)
-        if not where:
-            return message, self._exactly(attached)
-        assert self.memory is not None
-        start = self.layout.first_slot + (where - 1) * self.layout.slot_bytes
-        copied = self.memory[start : start + attached]
-        self.memory[where - 1] = 0  # given back
-        return message, copied
-
-    def _exactly(self, length: int) -> bytes:
-        data = b""
-        while len(data) < length:
-            more = self._socket.recv(length - len(data))
-            if not more:
-                raise ConnectionError("closed")
-            data += more
-        return data
+    @property
+    def shares_memory(self) -> bool:
+        """Whether the server offered shared memory."""
+        return self._link.memory is not None
 
     def ask(self, kind: str, sequence: int, **fields: Any) -> tuple[pb.InteractResponse, bytes]:
-        request = pb.InteractRequest()
-        getattr(request, kind).CopyFrom(
-            getattr(pb, f"{kind.title()}Request")(sequence=sequence, **fields)
-        )
-        self._send(request)
-        message, attached = self._receive()
-        return pb.InteractResponse.FromString(message), attached
+        """Sends a request; returns the answer and its attachments.
+
+        Raises:
+            ConnectionError: The server closed the channel.
+        """
+        try:
+            answer = self._session.peek(kind, sequence, **fields)
+        except (FailedError, OSError) as error:
+            raise ConnectionError("closed") from error
+        if answer.slot and self._link.memory is not None:
+            self._link.memory[answer.slot - 1] = 0  # given back
+        return answer.response, answer.attachments
 
     def close(self) -> None:
-        self._socket.close()
+        """Closes the channel."""
+        self._link.close()
 
 
 def elements(tensor: Any, attached: bytes) -> bytes:

@@ -14,13 +14,14 @@ from google.protobuf import text_format
 
 import envwire.envs as gym
 from envwire.codec import Reason, decode_fault, encode_value, envwire_family
+from envwire.conformance.raw.direct_link import HEADER
 from envwire.server import Server
 from envwire.server._front.control_service import CAPABILITIES
 from envwire.v1 import direct_pb2, environment_pb2_grpc
 from envwire.v1 import environment_pb2 as pb
 from tests.direct.conftest import SETTINGS
 from tests.direct.hosted_frames import FRAMES
-from tests.direct.stranger import HEADER, Stranger, elements
+from tests.direct.stranger import Stranger, elements
 from tests.direct.vectors import PATH, text
 from tests.unit.docs.test_protocol_doc import codes, table
 
@@ -126,7 +127,7 @@ def test_a_stranger_plays_an_episode(server: Server, kind: str) -> None:
 def test_a_stranger_gets_large_frames(server: Server, shape: Any, shared: bool) -> None:
     made = make(server, FRAMES, shape=shape)
     there, local = Stranger(made, at(made, "unix"), shared), gym.make(FRAMES, shape=shape)
-    assert (there.memory is not None) == shared
+    assert there.shares_memory == shared
     answer, attached = there.ask("reset", 1, seed={"int_value": 1})
     assert elements(answer.reset.observation.array, attached) == local.reset(seed=1)[0].tobytes()
     for number in range(2, 15):  # more than there are slots
