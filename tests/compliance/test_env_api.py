@@ -49,7 +49,7 @@ def awkward(face: Face, server: Server) -> Iterator[Any]:
 @pytest.mark.parametrize("seed", first([2**70, 0, 1]))
 def test_trajectories_equal_the_local_ones(env: Any, seed: int) -> None:
     local = envwire.envs.make("CartPole-v1")
-    assert same(rollout(env, 300, seed), rollout(local, 300, seed))
+    assert same(rollout(env, 100, seed), rollout(local, 100, seed))
 
 
 def test_reset_without_seed_goes_on_with_the_generator(env: Any) -> None:

@@ -46,7 +46,7 @@ def test_rollouts_equal_the_local_ones(server: Server, env_id: str) -> None:
     assert remote.action_space == local.action_space
     assert remote.observation_space == local.observation_space
     for seed in range(2):
-        assert same(rollout(remote, 400, seed), rollout(local, 400, seed))
+        assert same(rollout(remote, 210, seed), rollout(local, 210, seed))
     remote.close()
 
 

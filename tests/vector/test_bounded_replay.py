@@ -17,8 +17,6 @@ from tests.vector.conftest import HOSTED, SETTINGS
 from tests.vector.faces import FAMILIES, Family
 from tests.vector.test_replay import kill_some
 
-FAMILY = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
-MODE = pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP", "DISABLED"])
 SIZE, STEPS, LIMIT = 8, 900, 400
 #: Late, again at the next step, and again when hardly anything is known of the new sessions.
 KILLS = (700, 701, 730)
@@ -72,8 +70,9 @@ def test_a_training_that_was_seeded_once_loses_sessions_late(
     assert env.connection_stats[1:] == (3, 3)
 
 
-@FAMILY
-@MODE
+@pytest.mark.parametrize(
+    ("family", "mode"), cross(FAMILIES, ["NEXT_STEP", "SAME_STEP", "DISABLED"])
+)
 def test_every_kind_of_observation_is_brought_back(
     fragile: Server, family: Family, mode: str
 ) -> None:

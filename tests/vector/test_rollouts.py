@@ -46,9 +46,14 @@ def test_autoreset_modes_and_infos(
 
 
 @BEHIND_ANY_GUARD
-@FAMILY
-@pytest.mark.parametrize("transport", ["direct-tcp", "direct-unix", "stream", "unary"])
-@pytest.mark.parametrize("env_id", ["CartPole-v1", "vectors/Moody-v0"])
+@pytest.mark.parametrize(
+    ("family", "transport", "env_id"),
+    cross(
+        FAMILIES,
+        ["direct-unix", "direct-tcp", "stream", "unary"],
+        ["vectors/Moody-v0", "CartPole-v1"],
+    ),
+)
 def test_transports(vector_server: Server, family: Family, transport: str, env_id: str) -> None:
     remote = family.remote(vector_server.target, env_id, 4, sessions=2, transport=transport)
     _same(remote, family.local(env_id, 4), 40, seed=5)
@@ -62,24 +67,24 @@ def test_in_process(family: Family) -> None:
 
 
 @BEHIND_ANY_GUARD
-@FAMILY
-@pytest.mark.parametrize("transport", ["direct-tcp", "direct-unix", "stream"])
-@pytest.mark.parametrize(("num_envs", "sessions"), [(2, 1), (5, 2), (6, 3)])
+@pytest.mark.parametrize(
+    ("family", "transport", "sizes"),
+    cross(FAMILIES, ["direct-unix", "direct-tcp", "stream"], [(5, 2), (2, 1), (6, 3)]),
+)
 def test_large_observations(
-    vector_server: Server, family: Family, transport: str, num_envs: int, sessions: int
+    vector_server: Server, family: Family, transport: str, sizes: tuple[int, int]
 ) -> None:
     target = vector_server.target
+    num_envs, sessions = sizes
     remote = family.remote(
         target, "vectors/Large-v0", num_envs, sessions=sessions, transport=transport
     )
     _same(remote, family.local("vectors/Large-v0", num_envs), 14, seed=8)
 
 
-@FAMILY
-@pytest.mark.parametrize(("num_envs", "sessions"), [(1, 1), (7, 3), (64, 2)])
-def test_large_and_uneven(
-    vector_server: Server, family: Family, num_envs: int, sessions: int
-) -> None:
+@pytest.mark.parametrize(("family", "sizes"), cross(FAMILIES, [(7, 3), (1, 1), (64, 2)]))
+def test_large_and_uneven(vector_server: Server, family: Family, sizes: tuple[int, int]) -> None:
+    num_envs, sessions = sizes
     remote = family.remote(vector_server.target, "Pendulum-v1", num_envs, sessions=sessions)
     _same(remote, family.local("Pendulum-v1", num_envs), 205, seed=2)
 
