@@ -64,6 +64,9 @@ test-all: test test-rest ## Test everything: also all combinations, attacks, fau
 test-rest: $(VENV)/.dev ## What `make test-all` runs after `make test`.
 	$(BIN)/python -m pytest $(PARALLEL) -m 'slow and not (serial or long)'
 
+test-mutants: $(VENV)/.dev ## Change the core at random, 300 times, and list the changes that no test notices (an hour on two cores).
+	$(BIN)/python -m tests.mutation
+
 test-lowest: ## Run the tests with the oldest supported versions (PYTHON=python3.10 make test-lowest).
 	$(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/pip install --quiet --upgrade pip
