@@ -1,14 +1,17 @@
 """A program for `envwire serve --exec` without the kits: it hosts what envwire has, and goes wrong when asked to.
 
-Faulty-v0 goes wrong in a step, Wrong-v0 in its Make.
+Faulty-v0 goes wrong in a step, Wrong-v0 in its Make. With `--direct` it serves connections of clients itself.
 """
 
 from __future__ import annotations
 
 import importlib
+import itertools
 import os
+import select
 import signal
 import socket
+import struct
 import sys
 import time
 from collections.abc import Callable
@@ -104,21 +107,75 @@ WRONG: dict[str, Callable[[socket.socket], None]] = {
 }
 
 
+class Frames:
+    """The frames of a socket."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self.channel = channel
+        self.stream = channel.makefile("rb")
+
+    def receive(self) -> tuple[int, bytes] | None:
+        """Returns what a frame holds, and its message; None at the end."""
+        header = self.stream.read(HEADER.size)
+        if len(header) < HEADER.size:
+            return None
+        length, what, _ = HEADER.unpack(header)
+        return what, self.stream.read(length)
+
+    def send(self, message: bytes) -> None:
+        self.channel.sendall(HEADER.pack(len(message), 0, 0) + message)
+
+
+#: What begins the message with which a connection is given back whose client is still there.
+OPEN = bytes([1, 0, 0])
+
+
+class Lent:
+    """Connections that the server lends."""
+
+    def __init__(self) -> None:
+        self._line = socket.socket(fileno=int(os.environ["ENVWIRE_CONNECTIONS"]))
+        self._counts = int(os.environ["ENVWIRE_COUNTS"])
+        self._counted = [0, 0, 0]
+
+    def serve(self, session: Session, channel: socket.socket) -> bytes:
+        """Serves steps and resets of a connection; returns the message that gives it back."""
+        _, descriptors, _, _ = socket.recv_fds(self._line, 4096, 1)
+        with socket.socket(fileno=descriptors[0]) as connection:
+            connection.setblocking(True)
+            frames = Frames(connection)
+            while True:
+                if channel in select.select([connection, channel], [], [])[0]:  # it is wanted back
+                    return OPEN
+                if (came := frames.receive()) is None:
+                    return bytes(3)
+                message = came[1]
+                kind = environment_pb2.InteractRequest.FromString(message).WhichOneof("request")
+                if kind not in {"step", "reset"}:
+                    # What follows in the stream's buffer is lost: clients of the tests wait for each answer.
+                    return OPEN + HEADER.pack(len(message), 0, 0) + message
+                self._count(begun := time.monotonic_ns())
+                frames.send(session.handle(message).message)
+                self._counted[0] += 1
+                self._counted[1] += kind == "step"
+                self._counted[2] += time.monotonic_ns() - begun
+                self._count(0)
+
+    def _count(self, begun: int) -> None:
+        os.pwrite(self._counts, struct.pack("4Q", begun, *self._counted), 0)
+
+
 def main() -> None:
     """Serves one session on the inherited socket."""
     channel = socket.socket(fileno=int(os.environ["ENVWIRE_CHANNEL"]))
-    stream = channel.makefile("rb")
-    assert stream.read(len(PREAMBLE)) == PREAMBLE
+    lent = Lent() if "--direct" in sys.argv else None
+    frames = Frames(channel)
+    assert frames.stream.read(len(PREAMBLE)) == PREAMBLE
 
     def receive() -> bytes:
-        header = stream.read(HEADER.size)
-        if len(header) < HEADER.size:
-            sys.exit(0)
-        return stream.read(HEADER.unpack(header)[0])
+        return (frames.receive() or sys.exit(0))[1]
 
-    def send(message: bytes) -> None:
-        channel.sendall(HEADER.pack(len(message), 0, 0) + message)
-
+    send = frames.send
     assert direct_pb2.HelloRequest.FromString(receive()).HasField("make")
     request = environment_pb2.MakeRequest.FromString(receive())
     if request.env_id == "Wrong-v0":
@@ -140,11 +197,32 @@ def main() -> None:
     session = Session(Faulty(env) if faulty else env, family)
     made = describe(env, family)
     made.capabilities.extend(session.capabilities)
+    if lent is not None:
+        made.capabilities.append("direct")
     send(direct_pb2.HelloResponse(made=made).SerializeToString())
     welcome = direct_pb2.Welcome(max_message_bytes=2**28)
     send(direct_pb2.HelloResponse(welcome=welcome).SerializeToString())
-    while True:
-        send(session.handle(receive()).message)
+    own = Session(
+        session.hosted.env, family
+    )  # whose numbers are those of the server's own requests
+    numbers = itertools.count(1)
+    while (came := frames.receive()) is not None:
+        what, message = came
+        if what == 2 and lent is not None:
+            send(lent.serve(session, channel))
+        elif what == 3:  # it was given back already
+            continue
+        elif what == 1:
+            send(own.handle(_numbered(message, next(numbers))).message)
+        else:
+            send(session.handle(message).message)
+
+
+def _numbered(message: bytes, number: int) -> bytes:
+    request = environment_pb2.InteractRequest.FromString(message)
+    body = getattr(request, request.WhichOneof("request") or "")
+    body.sequence = number
+    return request.SerializeToString()
 
 
 if __name__ == "__main__":

@@ -24,8 +24,10 @@ void ServeInherited(Registry registry, ServeOptions options, int fd) {
   options.token.clear();
   internal::Service service(std::move(registry), options);
   const std::shared_ptr<internal::Socket> socket = internal::Adopt(internal::Descriptor(fd), "the server");
+  const std::unique_ptr<internal::LentConnections> lent = internal::LentConnections::FromEnvironment(fd);
   try {
-    internal::ServeChannel(service, socket, internal::Clock::now() + kHello, options, [] {});
+    internal::ServeChannel(
+        service, socket, internal::Clock::now() + kHello, options, [] {}, lent.get());
   } catch (const Error&) {  // the server is gone
   }
   service.sessions().Drain();

@@ -1,5 +1,6 @@
 #include "kit/session.h"
 
+#include <algorithm>
 #include <map>
 
 #include "kit/request_fields.h"
@@ -55,6 +56,14 @@ ReplyPtr Session::Serve(const RequestView& request) {
   return ended() != nullptr ? AfterEnd(request) : ServeNumbered(request);
 }
 
+ReplyPtr Session::ServeOwn(const RequestView& request) {
+  const std::lock_guard<std::mutex> lock(serving_);
+  if (ended() != nullptr) return AfterEnd(request);
+  const ReplyPtr reply = Served(request);
+  if (request.kind == Kind::kClose) EndLocked("SESSION_CLOSED");
+  return reply;
+}
+
 ReplyPtr Session::ServeNumbered(const RequestView& request) {
   const std::uint64_t sequence = SequenceOf(request.body);
   if (kept_ && sequence == last_) return Repeated(request);
@@ -99,6 +108,9 @@ ReplyPtr Session::Served(const RequestView& request) {
       replaying_.Apply(request.body, *hosted_, serve, answer_.mutable_replay());
     } else {
       ServeInto(request, &answer_);
+    }
+    if (request.kind == Kind::kStep) {
+      steps_.fetch_add(std::max(1, answer_.step().steps_size()), std::memory_order_relaxed);
     }
     auto reply = std::make_shared<Reply>(answer_);
     if (reply->frame().size() > kMostUsedAgain) answer_ = v1::InteractResponse();

@@ -25,6 +25,8 @@ class Session {
 
   // Serves a request without its header. One is served at a time; the others wait, up to a limit.
   ReplyPtr Serve(const RequestView& request);
+  // Serves a request of the server that runs this program: it has no number, and its answer is not kept.
+  ReplyPtr ServeOwn(const RequestView& request);
   // Ends the session; only the first reason counts. Waits for a request that is being served.
   void End(const char* reason);
 
@@ -32,6 +34,8 @@ class Session {
   const std::string& secret() const { return secret_; }
   Seconds lease() const { return lease_; }
   std::uint64_t requests() const { return requests_.load(std::memory_order_relaxed); }
+  // Those of chunks each; steps that failed do not count.
+  std::uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
   // Why it ended; nullptr while it is live.
   const char* ended() const { return ended_.load(std::memory_order_acquire); }
 
@@ -69,6 +73,7 @@ class Session {
   std::function<void()> close_channel_;
   std::atomic<const char*> ended_{nullptr};
   std::atomic<std::uint64_t> requests_{0};
+  std::atomic<std::uint64_t> steps_{0};
   std::atomic<int> users_{0};
   std::atomic<Clock::rep> used_;
 };

@@ -50,7 +50,7 @@ bool FrameReader::IsPartOfWake() const {
 // Reads what follows the part of a wake: more bytes, or a frame from the box, behind which that part is read on.
 void FrameReader::ReadNext(Clock::time_point deadline) {
   const Box* box = socket_.inbox();
-  const auto taken = [&] { return box == nullptr ? 0 : box->taken(); };
+  const auto taken = [&] { return box == nullptr ? 0 : box->count(); };
   const auto before = taken();
   const std::size_t part = end_ - begin_;
   std::fill_n(buffer_.begin(), part, '\0');
@@ -76,10 +76,17 @@ FrameReader::Header FrameReader::ReadHeader(Clock::time_point deadline) {
     if (Clock::now() >= deadline) throw Error("DEADLINE_EXCEEDED", "no answer came in time");
     header = NextHeader(deadline);
   }
-  if (header.slot != 0 || header.attachments > limit_ || header.message > limit_ - header.attachments) {
+  if ((header.slot != 0 && !takes_slots_) || header.attachments > limit_ ||
+      header.message > limit_ - header.attachments) {
     throw ConnectionError("the peer announced a frame that is larger than the limit", false, true);
   }
   return header;
+}
+
+std::string FrameReader::TakeRest() {
+  std::string rest = buffer_.substr(begin_, end_ - begin_) + std::string(part_, '\0');
+  begin_ = end_ = part_ = 0;
+  return rest;
 }
 
 std::string_view FrameReader::Read(std::size_t size, Clock::time_point deadline) {

@@ -20,6 +20,8 @@ class FrameReader {
   // Frames of more than `limit` bytes are refused.
   FrameReader(Socket& socket, std::size_t limit);
   void set_limit(std::size_t limit) { limit_ = limit; }
+  // Accepts frames with a slot, whatever it means; else they are refused.
+  void set_takes_slots(bool takes) { takes_slots_ = takes; }
 
   // Whether nothing but wakes has come beyond what was read; what the system still holds would cost a call to see.
   bool empty() const;
@@ -29,6 +31,8 @@ class FrameReader {
   Header ReadHeader(Clock::time_point deadline);
   // The next bytes, which stay until more are read.
   std::string_view Read(std::size_t size, Clock::time_point deadline);
+  // What has arrived beyond what was read.
+  std::string TakeRest();
   void ReadInto(char* out, std::size_t size, Clock::time_point deadline);
 
  private:
@@ -39,6 +43,7 @@ class FrameReader {
 
   Socket& socket_;
   std::size_t limit_;
+  bool takes_slots_ = false;
   std::string buffer_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;

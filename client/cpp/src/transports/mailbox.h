@@ -25,6 +25,11 @@ class Box {
  public:
   Box(char* memory, std::size_t bytes);
 
+  // Goes on where another process stopped, whose reader sleeps, if this is the reader's end.
+  void Resume(std::uint8_t count) { count_ = count; }
+  // The number of the frame last put, or taken.
+  std::uint8_t count() const { return count_; }
+
   // The writer's. Whether a frame of `size` bytes, with its header, may be put: it fits, and the reader is awake.
   bool Takes(std::size_t size) const { return size <= room_ && !Sleeps(); }
   // Puts a frame, once the reader has taken the last one; returns whether the reader fell asleep meanwhile and has to
@@ -33,8 +38,6 @@ class Box {
 
   // The reader's. Whether there is a frame.
   bool has_frame() const { return Get(kCount) != count_; }
-  // Changes with each frame that is taken.
-  std::uint8_t taken() const { return count_; }
   // Copies the frame to `out`, which holds `size` bytes; returns how many it has. Throws ConnectionError where its
   // length is not that of a frame in a box, or larger than `size`.
   std::size_t Take(char* out, std::size_t size);

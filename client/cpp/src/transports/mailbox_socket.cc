@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "errors.h"
+#include "transports/descriptors.h"
 #include "transports/frames.h"
 
 namespace envwire::internal {
@@ -17,14 +18,6 @@ namespace {
 // which it yields the processor. More of them delay large frames, and the peer where both share a processor; fewer
 // delay small ones.
 constexpr int kLooks = 32;
-constexpr std::size_t kMostDescriptors = 8;  // in one piece; the system closes those beyond
-
-// Memory for the descriptors that come with bytes, aligned as the system wants it.
-union Control {
-  cmsghdr aligned;
-  std::array<char, CMSG_SPACE(kMostDescriptors * sizeof(int))> bytes;
-};
-
 void Pause() {
 #ifdef __x86_64__
   __builtin_ia32_pause();
@@ -34,47 +27,17 @@ void Pause() {
 }  // namespace
 
 void MailboxSocket::WriteWith(const Descriptor& sent, const char* data, std::size_t size, Clock::time_point deadline) {
-  Control control{};
-  iovec bytes{const_cast<char*>(data), size};
-  msghdr message{};
-  message.msg_iov = &bytes;
-  message.msg_iovlen = 1;
-  message.msg_control = control.bytes.data();
-  message.msg_controllen = CMSG_SPACE(sizeof(int));
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  PutNumber(sent.get(), reinterpret_cast<char*>(CMSG_DATA(header)));
   ssize_t count = -1;
-  while ((count = sendmsg(fd(), &message, MSG_NOSIGNAL | MSG_DONTWAIT)) < 0) AwaitRoom(errno, deadline);
+  while ((count = SendWith(fd(), data, size, sent)) < 0) AwaitRoom(errno, deadline);
   PlainSocket::Write(data + count, size - static_cast<std::size_t>(count), deadline);
 }
 
 ssize_t MailboxSocket::Receive(char* data, std::size_t size) {
   if (!takes_descriptors_) return PlainSocket::Receive(data, size);
-  Control control;
-  iovec bytes{data, size};
-  msghdr message{};
-  message.msg_iov = &bytes;
-  message.msg_iovlen = 1;
-  message.msg_control = control.bytes.data();
-  message.msg_controllen = control.bytes.size();
-  const ssize_t count = recvmsg(fd(), &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-  if (count >= 0) Keep(message);
+  std::vector<Descriptor> came;
+  const ssize_t count = ReceiveWith(fd(), data, size, &came);
+  if (!came.empty()) received_.emplace(std::move(came.back()));  // that of a mailbox is behind the others
   return count;
-}
-
-// Keeps the last of the descriptors that came: that of a mailbox is behind the others.
-void MailboxSocket::Keep(const msghdr& message) {
-  auto* all = const_cast<msghdr*>(&message);
-  for (cmsghdr* header = CMSG_FIRSTHDR(all); header != nullptr; header = CMSG_NXTHDR(all, header)) {
-    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-    const std::size_t bytes = header->cmsg_len - CMSG_LEN(0);
-    for (std::size_t at = 0; at < bytes; at += sizeof(int)) {
-      received_.emplace(GetNumber<int>(reinterpret_cast<const char*>(CMSG_DATA(header)) + at));
-    }
-  }
 }
 
 Descriptor MailboxSocket::TakeDescriptor() {
@@ -93,6 +56,17 @@ bool MailboxSocket::UseMailbox(const Descriptor& memory, std::size_t box_bytes) 
   return true;
 }
 
+void MailboxSocket::ResumeMailbox(std::uint8_t taken, std::uint8_t put) {
+  in_->Resume(taken);
+  out_->Resume(put);
+}
+
+std::pair<std::uint8_t, std::uint8_t> MailboxSocket::LeaveMailbox() {
+  if (in_ == nullptr) return {};
+  in_->SetSleeping(true);
+  return {in_->count(), out_->count()};
+}
+
 void MailboxSocket::Write(const char* data, std::size_t size, Clock::time_point deadline) {
   if (out_ == nullptr || !out_->Takes(size) || shut_) {
     PlainSocket::Write(data, size, deadline);
@@ -103,7 +77,7 @@ void MailboxSocket::Write(const char* data, std::size_t size, Clock::time_point 
 }
 
 bool MailboxSocket::TakeFrame(char* data, std::size_t size, std::size_t* count) {
-  if (!in_->has_frame() || shut_) return false;
+  if (in_ == nullptr || !in_->has_frame() || shut_) return false;
   *count = in_->Take(data, size);
   return true;
 }
@@ -120,22 +94,30 @@ bool MailboxSocket::TakeBytes(char* data, std::size_t size, std::size_t* count) 
   }
 }
 
+void MailboxSocket::WaitForMore(Clock::time_point deadline) const {
+  if (interrupt_ < 0) return WaitFor(fd(), POLLIN, deadline);
+  std::array<pollfd, 2> polled = {{{interrupt_, POLLIN, 0}, {fd(), POLLIN, 0}}};
+  while (poll(polled.data(), polled.size(), -1) < 0 && errno == EINTR) {
+  }
+  if (polled[0].revents != 0) throw Interrupted();
+}
+
 std::size_t MailboxSocket::ReadFirst(char* data, std::size_t size, Clock::time_point deadline) {
-  if (in_ == nullptr) return Read(data, size, deadline);
+  if (in_ == nullptr && interrupt_ < 0) return Read(data, size, deadline);
   std::size_t count = 0;
   const auto look = [&] {
-    for (int looks = 0; looks < kLooks; ++looks) {
+    for (int looks = 0; in_ != nullptr && looks < kLooks; ++looks) {
       if (TakeFrame(data, size, &count)) return true;
       Pause();
     }
     return TakeBytes(data, size, &count);
   };
   if (!spin_.Try(look)) {
-    in_->SetSleeping(true);
-    while (!TakeFrame(data, size, &count) && !TakeBytes(data, size, &count)) WaitFor(fd(), POLLIN, deadline);
+    if (in_ != nullptr) in_->SetSleeping(true);
+    while (!TakeFrame(data, size, &count) && !TakeBytes(data, size, &count)) WaitForMore(deadline);
   }
   spin_.Woke();
-  in_->SetSleeping(!spin_.will_look());
+  if (in_ != nullptr) in_->SetSleeping(!spin_.will_look());
   return count;
 }
 

@@ -11,6 +11,7 @@ import { type Answer, unwrap, wrap, wrapStart } from "../wire/envelope.js";
 import { FrameError, FrameReader, frameOf, HEADER_BYTES, PREAMBLE, seal } from "../wire/frames.js";
 import type { DirectServer } from "./direct_server.js";
 import { errorAnswer, Fault, faultOf, statusOf } from "./faults.js";
+import { LOAN, OWN_REQUEST, RECALL } from "./lent_connections.js";
 import { parseRequest } from "./request_fields.js";
 import type { Session } from "./session.js";
 import { checkToken } from "./token.js";
@@ -37,7 +38,7 @@ export class DirectConnection {
   readonly #spin = new AdaptiveSpin();
   #preamble = 0;
   /** Handler of the next message; its promise is settled when the message after it may be handled. */
-  #take: (message: Uint8Array) => Promise<void> | undefined = (message) => this.#greet(message);
+  #take: (message: Uint8Array, slot: number) => Promise<void> | undefined = (message) => this.#greet(message);
   #last: Promise<void> | undefined;
   #phase: "opening" | "open" | "refused" = "opening";
   #release = () => {};
@@ -64,7 +65,7 @@ export class DirectConnection {
   #receive(chunk: Uint8Array): void {
     this.#spin.woke();
     try {
-      this.#frames.push(this.#withoutPreamble(chunk), ({ message }) => this.#inOrder(message));
+      this.#frames.push(this.#withoutPreamble(chunk), ({ message, slot }) => this.#inOrder(message, slot));
     } catch (thrown) {
       // The boundaries of later frames are unknown.
       if (this.#phase === "refused") return;
@@ -81,10 +82,12 @@ export class DirectConnection {
   }
 
   /** Handles messages in order; while one waits, only messages that have already arrived are read. */
-  #inOrder(message: Uint8Array): void {
+  #inOrder(message: Uint8Array, slot: number): void {
+    if (slot === RECALL) return this.server.lent?.recall();
     const before = this.#last;
     if (before !== undefined) this.socket.pause();
-    const taken = before === undefined ? this.#take(message) : before.then(() => this.#take(message));
+    const taken =
+      before === undefined ? this.#take(message, slot) : before.then(() => this.#take(message, slot));
     const settled = taken?.then(() => {
       if (this.#last !== settled) return;
       this.#last = undefined;
@@ -121,7 +124,9 @@ export class DirectConnection {
     if (this.socket.destroyed) return this.close();
     if (answer.kind === "error" || session === undefined)
       return this.#refuse(fromBinary(ErrorStatusSchema, answer.body));
-    this.#say({ case: "made", value: fromBinary(MakeResponseSchema, answer.body) });
+    const made = fromBinary(MakeResponseSchema, answer.body);
+    if (this.server.lent !== undefined) made.capabilities.push("direct");
+    this.#say({ case: "made", value: made });
     this.#welcome(session);
   }
 
@@ -134,7 +139,8 @@ export class DirectConnection {
     this.#phase = "open";
     this.#release = session.hold();
     this.#frames.limit = settings.maxMessageBytes;
-    this.#take = (message) => this.#serve(session, message);
+    this.#frames.withSlots = this.server.lent !== undefined;
+    this.#take = (message, slot) => this.#serve(session, message, slot);
     this.#say({ case: "welcome", value: { maxMessageBytes: BigInt(settings.maxMessageBytes) } });
   }
 
@@ -161,19 +167,25 @@ export class DirectConnection {
 
   // --- Requests ---
 
-  #serve(session: Session, message: Uint8Array): Promise<void> | undefined {
+  #serve(session: Session, message: Uint8Array, slot: number): Promise<void> | undefined {
     if (this.socket.destroyed) return undefined; // of those that wait behind an answer which its client did not read
-    const answer = this.#answer(session, message);
+    if (slot === LOAN && this.server.lent !== undefined)
+      return this.server.lent
+        .serve(session, message)
+        .then((returned) => void this.socket.write(frameOf(returned)));
+    const answer = this.#answer(session, message, slot === OWN_REQUEST);
     return answer instanceof Promise
       ? answer.then((one) => this.#send(session, one))
       : this.#send(session, answer);
   }
 
-  #answer(session: Session, message: Uint8Array): Answer | Promise<Answer> {
+  #answer(session: Session, message: Uint8Array, own: boolean): Answer | Promise<Answer> {
     try {
       const request = unwrap(message);
-      if (request !== undefined && request.kind !== "error" && !CONTROL.has(request.kind))
-        return session.serve({ kind: request.kind, body: request.body });
+      if (request !== undefined && request.kind !== "error" && !CONTROL.has(request.kind)) {
+        const asked = { kind: request.kind, body: request.body };
+        return own ? session.serveOwn(asked) : session.serve(asked);
+      }
     } catch {
       // Its kind is unknown, so the answer has none.
     }

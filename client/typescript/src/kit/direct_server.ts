@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
 import { DirectConnection, HELLO_MILLISECONDS } from "./direct_connection.js";
+import type { LentConnections } from "./lent_connections.js";
 import type { Settings } from "./options.js";
 import { Ports } from "./ports.js";
 import type { Service } from "./service.js";
@@ -21,9 +22,11 @@ export class DirectServer {
   /** The channel of each session. */
   readonly channels = new WeakMap<Session, DirectConnection>();
 
+  /** @param lent Connections of clients that the server lends, in a program that a server runs. */
   constructor(
     readonly service: Service,
     readonly settings: Settings,
+    readonly lent?: LentConnections,
   ) {}
 
   /** Listens, and returns the addresses to offer. */

@@ -5,6 +5,7 @@ import { DirectConnection } from "./direct_connection.js";
 import { DirectServer } from "./direct_server.js";
 import type { Registry } from "./environment.js";
 import { GrpcServer } from "./grpc_server.js";
+import { LentConnections } from "./lent_connections.js";
 import { DEFAULTS, type ServeOptions, type Settings } from "./options.js";
 import { Service } from "./service.js";
 
@@ -61,7 +62,8 @@ function serveInherited(registry: Registry, settings: Settings, fd: number): Run
   const own: Settings = { ...others, direct: false };
   const service = new Service(registry, own);
   const socket = new Socket({ fd, readable: true, writable: true });
-  const connection = new DirectConnection(new DirectServer(service, own), socket);
+  const lent = LentConnections.fromEnvironment();
+  const connection = new DirectConnection(new DirectServer(service, own, lent), socket);
   socket.on("close", () => service.sessions.close("SESSION_CLOSED"));
   const close = async () => connection.close();
   return { target: "", port: 0, close, [Symbol.asyncDispose]: close };

@@ -67,6 +67,11 @@ export class Session {
     return this.#living().hosted;
   }
 
+  /** Steps that the environment took, those of chunks each. */
+  get steps(): number {
+    return this.#life?.hosted.steps ?? 0;
+  }
+
   #living() {
     if (this.#life === undefined) throw endFault(this.ended ?? "SESSION_CLOSED");
     return this.#life;
@@ -89,6 +94,12 @@ export class Session {
       before instanceof Promise ? before.then(() => this.#serveNext(request)) : this.#serveNext(request);
     this.#keep(request, answer);
     return answer;
+  }
+
+  /** Serves a request of the server that runs this program: it has no number, and its answer is not kept. */
+  serveOwn(request: Request): Answer | Promise<Answer> {
+    if (this.ended !== undefined) return this.#afterEnd(request, this.ended);
+    return this.#serveNext(request);
   }
 
   #keep(request: Request, answer: Answer | Promise<Answer>): void {

@@ -7,6 +7,8 @@ export const PREAMBLE = Uint8Array.of(0x65, 0x6e, 0x76, 0x77, 0x69, 0x72, 0x65, 
 
 export interface Frame {
   readonly message: Uint8Array;
+  /** 0, but for frames of a reader that takes others. */
+  readonly slot: number;
   readonly attachments: Uint8Array | undefined;
 }
 
@@ -42,14 +44,17 @@ export class FrameReader {
   #message: Uint8Array | undefined;
   #attachments: Uint8Array | undefined;
   #filled = 0;
+  #slot = 0;
 
   /**
    * @param limit Bytes that a frame may have, attachments included.
    * @param withAttachments Whether the peer may send attachments: servers may, clients may not.
+   * @param withSlots Whether the peer may name a slot; what it means is the caller's matter.
    */
   constructor(
     public limit: number,
     readonly withAttachments: boolean,
+    public withSlots = false,
   ) {}
 
   /** Takes bytes that arrived; calls `take` with every frame that they complete. Nothing of `chunk` is kept. */
@@ -64,6 +69,13 @@ export class FrameReader {
   /** Whether nothing of a frame has arrived. */
   get empty(): boolean {
     return this.#filled === 0;
+  }
+
+  /** The bytes of a frame of which a part has arrived. */
+  get rest(): Uint8Array {
+    const message = this.#message ?? new Uint8Array(0);
+    const header = this.#header.subarray(0, Math.min(this.#filled, HEADER_BYTES));
+    return Buffer.concat([header, message.subarray(0, this.#filled - header.length)]);
   }
 
   get #complete(): boolean {
@@ -92,16 +104,18 @@ export class FrameReader {
     const length = this.#view.getUint32(0, true);
     const slot = this.#view.getUint32(4, true);
     const attached = Number(this.#view.getBigUint64(8, true));
-    if (slot !== 0) throw new FrameError("a frame lies in shared memory, and none was agreed on");
+    if (slot !== 0 && !this.withSlots)
+      throw new FrameError("a frame lies in shared memory, and none was agreed on");
     if (attached > 0 && !this.withAttachments) throw new FrameError("a frame of a client has attachments");
     if (length + attached > this.limit)
       throw new FrameError(`a frame of ${length + attached} bytes, and ${this.limit} are accepted`);
+    this.#slot = slot;
     this.#message = new Uint8Array(length);
     this.#attachments = attached > 0 ? new Uint8Array(attached) : undefined;
   }
 
   #finish(): Frame {
-    const frame = { message: this.#message as Uint8Array, attachments: this.#attachments };
+    const frame = { message: this.#message as Uint8Array, slot: this.#slot, attachments: this.#attachments };
     this.#message = this.#attachments = undefined;
     this.#filled = 0;
     return frame;

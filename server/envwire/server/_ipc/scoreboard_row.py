@@ -163,6 +163,27 @@ class Row:
         )
         # fmt: on
 
+    def add_served(
+        self, begun: int, requests: int, serving: int, stepping: int, steps: int
+    ) -> None:
+        """Records requests that another process served.
+
+        Args:
+            begun: When the one that it is serving began, by the machine's monotonic clock; 0 for none.
+            requests: How many it served since the last call.
+            serving: Nanoseconds for them.
+            stepping: Nanoseconds spent in the environment's steps so far.
+            steps: Number of steps so far.
+        """
+        served = self._served = self._served + requests
+        self._serving += serving
+        # fmt: off
+        _REQUESTS.pack_into(
+            self._memory, self._start,
+            begun, served, self._serving, stepping, steps, self._replying, self.received, self.sent,
+        )
+        # fmt: on
+
     def add_episodes(self, ended: Sequence[tuple[float, int]]) -> None:
         """Records finished episodes.
 

@@ -162,6 +162,9 @@ class Session:
         body = getattr(request, kind)
         if body.HasField("header"):
             return _fault(unserved.has_header(kind))
+        return self._serve_numbered(raw, kind, body, attach)
+
+    def _serve_numbered(self, raw: bytes, kind: str, body: Any, attach: bool) -> Packet:
         if body.sequence != self._sequence + 1:
             return self._answer_out_of_order(raw, body.sequence, attach)
         reply = self._serve_next(kind, body, attach)

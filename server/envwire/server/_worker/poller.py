@@ -65,6 +65,10 @@ class Poller:
         self._ready[descriptor] = ready
         self._poll.register(descriptor, select.POLLOUT)
 
+    def remind(self, descriptor: int, seconds: float, late: Callable[[], None]) -> None:
+        """Has `late` called in some seconds if the descriptor is still watched; it is watched for bytes meanwhile."""
+        self._deadlines[descriptor] = (time.monotonic() + seconds, late)
+
     def unwatch(self, descriptor: int) -> None:
         """Stops watching a descriptor, which must still be open."""
         self._leave_mailbox(descriptor)

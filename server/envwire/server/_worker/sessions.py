@@ -23,6 +23,7 @@ class ServedSession:
         large: Whether its last reply on the link was large.
         device: The memory of a device that it shares with its client; None for none.
         channel: Its direct channel; None without one.
+        watched_until: Until when pictures of it are assumed to be wanted, by the monotonic clock.
     """
 
     number: int
@@ -31,6 +32,7 @@ class ServedSession:
     large: bool = False
     device: SharedDevice | None = None
     channel: Channel | None = None
+    watched_until: float = 0.0
 
     def share(self, device: SharedDevice | None) -> None:
         """Shares memory of a device with the client from now on, or no longer."""

@@ -76,7 +76,7 @@ void CheckToken(const std::string& token, const ServeOptions& options) {
 
 // Makes a session, and answers its client; `heard` is called when the request has arrived.
 SessionPtr MakeHere(Service& service, Socket& socket, FrameReader& reader, const ServeOptions& options,
-                    const std::function<void()>& heard) {
+                    const std::function<void()>& heard, bool takes_connections) {
   const Clock::time_point deadline = Clock::now() + kMake;
   const FrameReader::Header header = reader.ReadHeader(deadline);
   if (header.message > options.max_message_bytes || header.attachments > 0) {
@@ -89,6 +89,7 @@ SessionPtr MakeHere(Service& service, Socket& socket, FrameReader& reader, const
   v1::HelloResponse response;
   const std::string_view body = reply->body();
   response.mutable_made()->ParseFromArray(body.data(), static_cast<int>(body.size()));
+  if (takes_connections) LentConnections::Describe(response.mutable_made());
   Send(socket, response);
   return session;
 }
@@ -105,22 +106,38 @@ bool GoesHere(Kind kind) {
   }
 }
 
-ReplyPtr Answered(Session& session, std::string_view message) {
+ReplyPtr Answered(Session& session, std::string_view message, bool is_own) {
   try {
     const RequestView request = Unwrap(message);
     if (!GoesHere(request.kind)) throw Error("MALFORMED_REQUEST", "this request does not go over a direct channel");
-    return session.Serve(request);
+    return is_own ? session.ServeOwn(request) : session.Serve(request);
   } catch (const Error& error) {
     return ErrorReply(error);
   }
 }
 
-void ServeRequests(Session& session, Socket& socket, FrameReader& reader) {
+// Serves a connection that the server lent, and gives it back.
+void ServeLent(Session& session, Socket& socket, LentConnections& lent, std::string_view loan) {
+  const std::string returned = lent.Serve(session, loan);
+  std::string frame(kFrameHeaderBytes, '\0');
+  PutFrameHeader(returned.size(), 0, frame.data());
+  frame += returned;
+  socket.Write(frame.data(), frame.size(), Clock::now() + kWrite);
+}
+
+void ServeRequests(Session& session, Socket& socket, FrameReader& reader, LentConnections* lent) {
   while (session.ended() == nullptr) {
     const Clock::time_point deadline = Clock::now() + kIdle;
     const FrameReader::Header header = reader.ReadHeader(deadline);
     if (header.attachments > 0) return;  // the boundaries of later frames are unknown
-    const ReplyPtr reply = Answered(session, reader.Read(header.message, deadline));
+    const std::string_view message = reader.Read(header.message, deadline);
+    const auto sent = static_cast<Sent>(header.slot);
+    if (sent == Sent::kLoan && lent != nullptr) {
+      ServeLent(session, socket, *lent, message);
+      continue;
+    }
+    if (sent == Sent::kRecall) continue;  // it was given back already
+    const ReplyPtr reply = Answered(session, message, sent == Sent::kOwnRequest);
     socket.Write(reply->frame().data(), reply->frame().size(), Clock::now() + kWrite);
   }
 }
@@ -128,7 +145,7 @@ void ServeRequests(Session& session, Socket& socket, FrameReader& reader) {
 }  // namespace
 
 void ServeChannel(Service& service, const std::shared_ptr<Socket>& socket, Clock::time_point hello_deadline,
-                  const ServeOptions& options, const std::function<void()>& heard) {
+                  const ServeOptions& options, const std::function<void()>& heard, LentConnections* lent) {
   FrameReader reader(*socket, std::numeric_limits<std::size_t>::max());
   if (reader.Read(sizeof(kPreamble), hello_deadline) != std::string_view(kPreamble, sizeof(kPreamble))) return;
   SessionPtr session;
@@ -139,7 +156,7 @@ void ServeChannel(Service& service, const std::shared_ptr<Socket>& socket, Clock
     if (hello.has_make()) {
       CheckToken(hello.make().token(), options);
       discarded = kOfClients;
-      session = MakeHere(service, *socket, reader, options, heard);
+      session = MakeHere(service, *socket, reader, options, heard, lent != nullptr);
     } else {
       session = service.sessions().FindLive(hello.header());
     }
@@ -156,7 +173,8 @@ void ServeChannel(Service& service, const std::shared_ptr<Socket>& socket, Clock
   });
   Welcome(*socket, hello, options.max_message_bytes);
   reader.set_limit(options.max_message_bytes);
-  ServeRequests(*session, *socket, reader);
+  reader.set_takes_slots(lent != nullptr);
+  ServeRequests(*session, *socket, reader, lent);
 }
 
 }  // namespace envwire::internal

@@ -46,6 +46,8 @@ export interface Hosted {
   readonly env: Described;
   /** Optional features of the session. */
   readonly capabilities: string[];
+  /** Steps that it took, those of chunks each. */
+  readonly steps: number;
   /** Serves a request and returns the body of its answer. */
   serve(kind: Kind, body: Uint8Array): Uint8Array | Promise<Uint8Array>;
   /**
@@ -58,6 +60,7 @@ export interface Hosted {
 }
 
 export class HostedEnv implements Hosted {
+  steps = 0;
   #started = false;
   #closed = false;
   readonly #random = new NpRandom();
@@ -127,6 +130,7 @@ export class HostedEnv implements Hosted {
 
   /** Takes one step, if the environment is ready for it and the action is one of its actions. */
   #transition(action: Value): Transition | Promise<Transition> {
+    this.steps += 1;
     if (this.env.checked === false) return this.#unchecked(action);
     if (!this.#started) throw new Fault("RESET_NEEDED", "call reset before the first step");
     checkAction(this.env.actionSpace, action);

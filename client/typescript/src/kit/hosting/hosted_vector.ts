@@ -31,6 +31,7 @@ import { written } from "./writing.js";
 
 export class HostedVector implements Hosted {
   readonly capabilities = ["replay"];
+  steps = 0;
   #closed = false;
 
   constructor(readonly env: VectorEnvironment) {}
@@ -76,6 +77,7 @@ export class HostedVector implements Hosted {
     const { action, actions } = parseRequest(StepRequestSchema, body);
     if (action === undefined || actions.length > 0)
       throw new Fault("INVALID_VALUE", "a vector takes one batch of actions");
+    this.steps += 1;
     const together = received(action);
     checkAction(this.env.actionSpace, together);
     const { observations, rewards, terminations, truncations, infos } = await this.env.stepMembers(together);

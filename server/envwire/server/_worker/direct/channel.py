@@ -14,6 +14,7 @@ from envwire.server._ipc.gathering import Buffer, send_some
 from envwire.server._worker.direct.encoder import Encoder
 from envwire.server._worker.direct.shared_device import SharedDevice
 from envwire.server._worker.direct.shared_memory import Boxes, SharedSlots
+from envwire.server._worker.program.loan import Lendable, Returned
 from envwire.v1 import direct_pb2
 from envwire.wire.encodings import ENCODINGS
 from envwire.wire.frames import HEADER, HEADER_BYTES, Packet
@@ -125,6 +126,30 @@ class Channel:
                 yield request
         del buffer[:start]
 
+    def lendable(self) -> Lendable | None:
+        """Returns what another process needs to serve the connection; None while something waits to be served here."""
+        if self._buffer or self.unsent:
+            return None
+        if self.mailbox is None or self._boxes is None:
+            return Lendable([self.fileno()], self._limit)
+        if self.mailbox.sleep():  # a request has come
+            return None
+        descriptors = [self.fileno(), self._boxes.descriptor]
+        return Lendable(descriptors, self._limit, BOX_BYTES, *self.mailbox.numbers)
+
+    def take_back(self, returned: Returned) -> list[bytes]:
+        """Goes on with a connection that another process served; returns the requests that it left.
+
+        Raises:
+            ChannelError: They are none, or the client is gone.
+        """
+        if not returned.is_open:
+            raise ChannelError("the client closed the connection")
+        if self.mailbox is not None:
+            self.mailbox.resume(returned.taken, returned.put_in)
+        self._buffer += returned.rest
+        return list(self._cut())
+
     def send(self, packet: Packet) -> None:
         """Sends as much of a reply as the socket accepts; `flush` sends the rest.
 
@@ -205,9 +230,6 @@ class Channel:
             socket.send_fds(self._socket, [frame], descriptors)
         except OSError as error:
             raise ChannelError(str(error)) from error
-        finally:
-            if self._boxes is not None:
-                self._boxes.close_descriptor()
 
     def close(self) -> None:
         """Closes the connection; the client keeps the shared memory for as long as it uses it."""
@@ -217,6 +239,8 @@ class Channel:
     def close_copy(self) -> None:
         """Closes a forked process's copy of the connection, which stays open in the original process."""
         self._socket.close()
+        if self._boxes is not None:
+            self._boxes.close_descriptor()
         # The mailbox and this channel refer to each other: they are not left to the collector.
         self.mailbox = self._boxes = self.device = self.encoder = None
         if self._shared is not None:

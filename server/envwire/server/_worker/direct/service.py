@@ -16,9 +16,12 @@ from envwire.server._ipc.frames import ChannelUse, Encode, FrameSocket
 from envwire.server._session.states import State
 from envwire.server._worker.direct.channel import Channel, ChannelError, end_connection
 from envwire.server._worker.direct.encoder import Encoder
+from envwire.server._worker.direct.lending import Lending
 from envwire.server._worker.direct.shared_device import share_device
 from envwire.server._worker.direct.shared_memory import new_boxes, share
 from envwire.server._worker.poller import Poller
+from envwire.server._worker.program.lending_session import LendingSession
+from envwire.server._worker.program.loan import Returned
 from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
@@ -60,6 +63,7 @@ class DirectService:
         """Binds what each request needs."""
         self._warnings, self._limit = self.sessions.warnings, self.config.max_message_bytes
         self._lingering: set[Channel] = set()
+        self._lending = Lending(self.poller)
 
     def admit(self, number: int, use: ChannelUse, connection: socket.socket) -> None:
         """Opens a direct channel to a session.
@@ -76,7 +80,7 @@ class DirectService:
             return
         space = served.session.hosted.env.observation_space
         shared = share(self.config.shared_memory, space) if use.frames else None
-        boxes = new_boxes() if use.mailbox and not self.sessions.packed else None
+        boxes = new_boxes() if use.mailbox and self._looks_into_boxes(served) else None
         channel = Channel(connection, self._limit, shared, boxes)
         channel.encoder = self._new_encoder(use, connection)
         if use.device_kind or served.device is not None:
@@ -93,6 +97,15 @@ class DirectService:
             return None
         always = use.encode == Encode.IF_SMALLER
         return Encoder(compressor, connection, self._limit, always)
+
+    def _looks_into_boxes(self, served: ServedSession) -> bool:
+        """Returns whether the process that will serve a session's connection looks into a mailbox."""
+        session = served.session
+        return (
+            session.uses_mailbox
+            if isinstance(session, LendingSession)
+            else not self.sessions.packed
+        )
 
     def _share_device(self, served: ServedSession, use: ChannelUse) -> str:
         """Shares memory of the device that a client named; returns why it cannot be shared."""
@@ -163,6 +176,8 @@ class DirectService:
             channel.welcome(self._limit)
         except ChannelError:
             self.close(served)
+        else:
+            self._lend(served, channel)
 
     def close(self, served: ServedSession) -> None:
         """Closes the channel of a session, if it has one."""
@@ -172,9 +187,17 @@ class DirectService:
     def release(self, served: ServedSession) -> Channel | None:
         """Removes and returns the channel of a session, if it has one; the caller must close it."""
         channel, served.channel = served.channel, None
-        if channel is not None:
+        if channel is not None and not self._lending.forget(served):
             self.poller.unwatch(channel.fileno())
         return channel
+
+    def make_way(self, served: ServedSession) -> None:
+        """Prepares a session for a request that does not come from its channel."""
+        channel = served.channel
+        if channel is not None and channel.unsent:
+            channel.keep_unsent()
+        elif channel is not None and (returned := self._lending.recall(served)):
+            self._take_back(served, channel, returned)
 
     def _linger(self, served: ServedSession, channel: Channel) -> None:
         """Closes a released channel once its last reply is sent, or `SEND_SECONDS` have passed."""
@@ -198,8 +221,37 @@ class DirectService:
                 channel.close_copy()
 
     def _watch(self, served: ServedSession, channel: Channel) -> None:
-        serve = partial(self._ready, served, channel)
+        lends = isinstance(served.session, LendingSession)
+        serve = partial(self._ready_then_lend if lends else self._ready, served, channel)
         self.poller.watch(channel.fileno(), serve, channel.mailbox)
+
+    def _ready_then_lend(
+        self, served: ServedSession, channel: Channel, requests: list[bytes] | None = None
+    ) -> None:
+        self._ready(served, channel, requests)
+        if served.channel is channel:
+            self._lend(served, channel)
+
+    def _lend(self, served: ServedSession, channel: Channel) -> None:
+        """Lends a connection to the session's program, unless its requests have to pass through this process."""
+        watched = time.monotonic() < served.watched_until
+        if not watched and channel.device is None and self.sessions.stops_at is None:
+            self._lending.lend(served, channel, partial(self._given_back, served, channel))
+
+    def _given_back(self, served: ServedSession, channel: Channel, returned: Returned) -> None:
+        self._take_back(served, channel, returned)
+        if served.channel is channel:
+            self._lend(served, channel)
+
+    def _take_back(self, served: ServedSession, channel: Channel, returned: Returned) -> None:
+        """Goes on with a connection that was lent, with what its program left."""
+        self._watch(served, channel)
+        try:
+            requests = channel.take_back(returned)
+        except ChannelError:
+            self._lose(served, channel)
+        else:
+            self._ready(served, channel, requests)
 
     def _ready(
         self, served: ServedSession, channel: Channel, requests: list[bytes] | None = None

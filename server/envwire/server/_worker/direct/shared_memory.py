@@ -163,7 +163,7 @@ class Boxes:
         return Mailbox(self._memory, BOX_BYTES, wake, server=True)
 
     def close_descriptor(self) -> None:
-        """Closes the descriptor once the client has been given it."""
+        """Closes the descriptor; the memory is there for as long as anyone maps it."""
         os.close(self.descriptor)
 
 

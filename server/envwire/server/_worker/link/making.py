@@ -21,7 +21,8 @@ from envwire.server._words import counted
 from envwire.server._worker.direct.shared_memory import bytes_of
 from envwire.server._worker.forking import obstacle
 from envwire.server._worker.link.recorded_session import RecordedSession
-from envwire.server._worker.program.session import ProgramSession, RecordedProgramSession
+from envwire.server._worker.program.session import ProgramSession
+from envwire.server._worker.program.starting import start_program_session
 from envwire.server._worker.raised import RaisedLog
 from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
@@ -87,9 +88,8 @@ class SessionMaker:
         log, access = self.sessions.warnings.log, self.catalogue.attribute_access
         session: Session
         limit, recorded = self.config.max_message_bytes, bool(self.config.record)
-        if program := self.config.program:
-            of_program = RecordedProgramSession if recorded else ProgramSession
-            session = of_program(program, request, log, access, RaisedLog().note, limit)
+        if self.config.program:
+            session = start_program_session(self.config, request, log, access, RaisedLog().note)
         else:
             env, family = make_environment(self.catalogue, request)
             check_batch(env, limit)

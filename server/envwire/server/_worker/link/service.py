@@ -18,6 +18,7 @@ from envwire.server._ipc.allocation import keep_freed_memory
 from envwire.server._ipc.fault_replies import fault_reply, too_large
 from envwire.server._ipc.frames import STOPS_AT, Frame, FrameError, FrameSocket, Kind, pack_header
 from envwire.server._ipc.message_slots import MIN_SLOT_BYTES
+from envwire.server._ipc.pictures import RENDER_MODE
 from envwire.server._session.states import State
 from envwire.server._session.warning_log import WarningLog
 from envwire.server._worker.direct.service import DirectService
@@ -27,6 +28,8 @@ from envwire.server._worker.sessions import ProcessSessions
 
 #: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _CLOSED, _REPLY = State.CLOSED, Kind.REPLY
+#: How long after a picture of a session its requests pass through this process, which takes the next one between them.
+_WATCHED_SECONDS = 10.0
 #: The reply to a request for a session that is over or never existed.
 _GONE = fault_reply(
     FaultError(
@@ -93,8 +96,7 @@ class LinkService:
             keep_freed_memory()
         session = served.session
         self._warnings.log = session.warnings
-        if served.channel is not None:
-            served.channel.keep_unsent()
+        self.direct.make_way(served)
         served.row.begin()
         packet = session.handle(frame.message, served.large)
         reply = [packet.message] if packet.attachments is None else pieces(packet)
@@ -149,6 +151,8 @@ class LinkService:
 
     def _drain(self, frame: Frame) -> None:
         (self.sessions.stops_at,) = STOPS_AT.unpack(frame.message)
+        for served in self._served.values():  # so that their clients are told
+            self.direct.make_way(served)
 
     def _render(self, frame: Frame) -> None:
         """Takes a picture for a watcher. It has no request number, and its warnings are dropped."""
@@ -156,7 +160,9 @@ class LinkService:
         if served is None:  # it is over; the front will read that
             return
         self._warnings.log = WarningLog()
-        if served.channel is not None:
-            served.channel.keep_unsent()
-        picture = take_picture(served.session.hosted.env)
+        env = served.session.hosted.env
+        if env.render_mode == RENDER_MODE:
+            served.watched_until = time.monotonic() + _WATCHED_SECONDS
+            self.direct.make_way(served)
+        picture = take_picture(env)
         self.frames.send(Kind.RENDERED, served.number, [picture])

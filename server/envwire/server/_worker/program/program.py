@@ -2,7 +2,7 @@
 
 It inherits one end of a socket, whose descriptor the environment variable `CHANNEL` names, and speaks the direct
 channel of docs/protocol.md on it. Its output goes where the session process's own goes. It is confined and limited like
-the session process, and cannot outlive it.
+the session process, and cannot outlive it. What it has to serve a client's own connection is in `loan`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ import contextlib
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
 from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason, decode_fault, envwire_family
 from envwire.server._ipc.fault_replies import reply_too_large
+from envwire.server._worker.program.loan import Counted, Lendable, Loans, Returned
 from envwire.v1 import direct_pb2, environment_pb2
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE
 from envwire.wire.local_channel import AdaptiveSpin
@@ -29,6 +31,9 @@ CHANNEL = "ENVWIRE_CHANNEL"
 #: Seconds for a program to exit after its session was closed, or its channel broke.
 _EXIT_SECONDS = 2.0
 _CHUNK_BYTES = 65536
+#: What a frame holds for the program, in place of a location: a client's request; one of the server's own, which has no
+#: number; a connection that is lent; the wish to have it back, which is not answered beyond that.
+_REQUEST, _OWN_REQUEST, _LOAN, _RECALL = range(4)
 
 
 class Program:
@@ -47,18 +52,24 @@ class Program:
         self._socket, inherited = socket.socketpair()
         self._spin = AdaptiveSpin()
         self._rest = b""
+        self._loans = Loans()
+        self._lent = False
         with inherited:
-            descriptor = inherited.fileno()
-            variables = os.environ | {CHANNEL: str(descriptor)}
+            descriptors = {CHANNEL: inherited.fileno(), **self._loans.inherited}
             try:
-                self._process = subprocess.Popen(  # noqa: S603 - the operator's program
-                    command, stdin=subprocess.DEVNULL, pass_fds=[descriptor], env=variables
-                )
+                self._process = _started(command, descriptors)
             except (OSError, subprocess.SubprocessError) as error:
                 self._socket.close()
+                self._loans.close()
                 raise FaultError(
                     Reason.UNSUPPORTED, f"the program {command[0]} cannot be started: {error}"
                 ) from error
+            finally:
+                self._loans.close_inherited()
+
+    def fileno(self) -> int:
+        """Returns the descriptor that is readable when the program gives a connection back, or is gone."""
+        return self._socket.fileno()
 
     def make(self, request: environment_pb2.MakeRequest) -> environment_pb2.MakeResponse:
         """Makes the program's session.
@@ -77,21 +88,61 @@ class Program:
             self._end("did not answer a Make with `made` and `welcome`")
         return made.made
 
-    def ask(self, message: bytes) -> bytes:
+    def ask(self, message: bytes, own: bool = False) -> bytes:
         """Sends an InteractRequest and returns the InteractResponse.
 
         It has no deadline of its own: the front ends a session whose request takes too long.
 
+        Args:
+            message: The request.
+            own: Whether it is the server's own, in a session whose requests the program numbers.
+
         Raises:
             FaultError: MESSAGE_TOO_LARGE: the answer is over the limit, and was dropped.
         """
-        self._send(_frame(message))
+        self._recover()
+        self._send(_frame(message, _OWN_REQUEST if own else _REQUEST))
         return self._receive()
+
+    def lend(self, connection: Lendable) -> bool:
+        """Lends the program a client's connection; returns False if it does not take it."""
+        self._recover()
+        try:
+            message = self._loans.lend(connection)
+        except OSError:
+            return False
+        self._send(_frame(message, _LOAN))
+        self._lent = True
+        return True
+
+    def recall(self) -> Returned:
+        """Takes the lent connection back, after the request that the program is serving."""
+        self._send(_frame(b"", _RECALL))
+        return self.given_back()
+
+    def given_back(self) -> Returned:
+        """Waits until the lent connection is given back."""
+        try:
+            returned = Returned.read(self._receive())
+        except struct.error:
+            self._end("gave a connection back with a frame that is too short")
+        self._lent = False
+        return returned
+
+    def _recover(self) -> None:
+        """Waits for a connection that was closed here, and whose client repeats what it has asked last."""
+        if self._lent:
+            self.given_back()
+
+    def counted(self) -> Counted:
+        """Returns what the program did on lent connections."""
+        return self._loans.counted()
 
     def leave(self) -> None:
         """Ends the channel; kills the program unless it exits soon."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
+        self._loans.close()
         self._exit_status()
 
     def _greeting(self) -> direct_pb2.HelloResponse:
@@ -181,8 +232,16 @@ class Program:
             return 1
 
 
-def _frame(message: bytes) -> bytes:
-    return HEADER.pack(len(message), 0, 0) + message
+def _started(command: Sequence[str], descriptors: Mapping[str, int]) -> subprocess.Popen[bytes]:
+    """Starts a program that inherits descriptors, which environment variables name."""
+    variables = os.environ | {name: str(number) for name, number in descriptors.items()}
+    return subprocess.Popen(  # noqa: S603 - the operator's program
+        command, stdin=subprocess.DEVNULL, pass_fds=list(descriptors.values()), env=variables
+    )
+
+
+def _frame(message: bytes, what: int = _REQUEST) -> bytes:
+    return HEADER.pack(len(message), what, 0) + message
 
 
 def _ending(status: int) -> str:

@@ -6,7 +6,6 @@ request once and in order, and need not be able to replay.
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable
 from typing import Any, cast
@@ -87,33 +86,33 @@ class ProgramSession(Session):
     """A session whose requests a program answers.
 
     Args:
-        command: The program and its arguments, in the syntax of a shell.
-        request: The client's Make, which the program answers first.
+        program: The program.
+        made: Its answer to the Make.
         warning_log: Receives no warnings: those of the environment are in the program's answers.
         attribute_access: The attributes that clients may reach.
         on_raised: Called with each exception of the environment.
         max_message_bytes: Longest answer.
 
     Attributes:
-        made: The program's answer to the Make.
+        program: The program.
+        made: Its answer to the Make.
 
     Raises:
-        FaultError: The program cannot be started or make the environment.
+        FaultError: INTERNAL: the program describes its environment wrongly.
     """
 
     def __init__(
         self,
-        command: str,
-        request: pb.MakeRequest,
+        program: Program,
+        made: pb.MakeResponse,
         warning_log: WarningLog,
         attribute_access: AttributeAccess,
         on_raised: Callable[[FaultError], None],
         max_message_bytes: int,
     ) -> None:
-        self._program = Program(shlex.split(command), max_message_bytes)
+        self.program, self.made = program, made
         self._number = 0  # of the last request that the program has answered
         self._raw = b""
-        self.made = self._program.make(request)
         env, family = ProgramEnv(self.made, self._ask_own), envwire_family()
         super().__init__(env, family, warning_log, attribute_access, on_raised, max_message_bytes)
         self._steps_at_once = self.made.vector.num_envs if self._is_vector else 1
@@ -154,6 +153,14 @@ class ProgramSession(Session):
         if kind == "replay" and not self._is_vector:
             self._raw = b""  # the requests in it are numbered anew
             return super()._serve(kind, body, attachments)
+        return self._hidden(kind, body) or self._pass_on(kind, body)
+
+    def _hidden(self, kind: str, body: Any) -> Packet | None:
+        """Returns the answer that an attribute is not there, where clients may not learn that it is.
+
+        Raises:
+            FaultError: ATTRIBUTE_NOT_ALLOWED.
+        """
         access = self.hosted.attribute_access
         if kind == "get_attribute" and body.probe and not access.sees(body.name):
             return Packet(
@@ -161,7 +168,7 @@ class ProgramSession(Session):
             )
         if kind in _CHECKS and not getattr(body, "probe", False):
             _CHECKS[kind](access, body.name)
-        return self._pass_on(kind, body)
+        return None
 
     def _serve_step(
         self, body: pb.StepRequest, attachments: Attachments | None, max_chunk_bytes: int | None
@@ -171,7 +178,7 @@ class ProgramSession(Session):
 
     def _pass_on(self, kind: str, body: Any) -> Packet:
         begun = time.perf_counter_ns()
-        raw = self._program.ask(self._numbered(kind, body))
+        raw = self.program.ask(self._numbered(kind, body))
         if kind == "step":
             self.stepping += time.perf_counter_ns() - begun
         self._note(kind, body, _parsed(raw))
@@ -201,7 +208,7 @@ class ProgramSession(Session):
                 self._note_step(step)
                 self.count()
         elif kind == "close":
-            self._program.leave()
+            self.program.leave()
 
     def _note_step(self, step: pb.StepResponse) -> None:
         self.steps += self._steps_at_once
@@ -217,7 +224,7 @@ class ProgramSession(Session):
         elif fault.reason is Reason.ENVIRONMENT_RAISED:
             self._on_raised(fault)
         if kind == "close":
-            self._program.leave()
+            self.program.leave()
 
     def _ask_own(self, **request: Any) -> pb.InteractResponse:
         """Asks the program something for the server itself.
@@ -227,17 +234,20 @@ class ProgramSession(Session):
         """
         ((kind, body),) = request.items()
         self._raw = b""
-        response = _parsed(self._program.ask(self._numbered(kind, body)))
+        response = _parsed(self._answer_own(kind, body))
         if response.HasField("error"):
             raise decode_fault(response.error, envwire_family())
         return response
+
+    def _answer_own(self, kind: str, body: Any) -> bytes:
+        return self.program.ask(self._numbered(kind, body))
 
     def end(self) -> None:
         """Closes the environment if the client did not, and ends the program."""
         try:
             super().end()
         finally:
-            self._program.leave()
+            self.program.leave()
 
 
 class RecordedProgramSession(RecordedSession, ProgramSession):

@@ -263,7 +263,6 @@ def boxed() -> Iterator[Boxed]:
     with theirs, mmap.mmap(boxes.descriptor, 2 * BOX_BYTES) as memory:
         yield channel, theirs, Mailbox(memory, BOX_BYTES, theirs.sendall, server=False)
     channel.close()
-    boxes.close_descriptor()
 
 
 def put(channel: Channel, mailbox: Mailbox, data: bytes) -> None:

@@ -1,0 +1,194 @@
+#include "kit/ports/lent_connections.h"
+
+#include <poll.h>
+#include <sys/mman.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "kit/faults.h"
+#include "kit/request_fields.h"
+#include "transports/descriptors.h"
+#include "transports/frame_reader.h"
+#include "transports/frames.h"
+#include "transports/mailbox_socket.h"
+
+namespace envwire::internal {
+namespace {
+
+constexpr char kConnections[] = "ENVWIRE_CONNECTIONS";
+constexpr char kCounts[] = "ENVWIRE_COUNTS";
+constexpr std::size_t kLineBytes = 4096;  // of what comes with a descriptor, which is for Node.js
+constexpr std::chrono::seconds kWrite{30};
+constexpr std::chrono::hours kIdle{24 * 365};
+constexpr std::chrono::milliseconds kLook{1};
+
+// The message of a loan: docs/server.md has the bytes.
+struct Loan {
+  std::uint64_t limit;
+  std::uint32_t box_bytes;
+  std::uint8_t taken;
+  std::uint8_t put;
+  std::uint16_t unused;
+};
+static_assert(sizeof(Loan) == 16);
+
+Loan ReadLoan(std::string_view message) {
+  if (message.size() != sizeof(Loan))
+    throw ConnectionError("the server lent a connection in an unknown way", false, true);
+  return GetNumber<Loan>(message.data());
+}
+
+bool IsReadable(int fd) {
+  pollfd polled{fd, POLLIN, 0};
+  return poll(&polled, 1, 0) > 0;
+}
+
+std::optional<Descriptor> Inherited(const char* name) {
+  const char* number = std::getenv(name);
+  if (number == nullptr) return std::nullopt;
+  std::optional<Descriptor> descriptor(std::atoi(number));
+  unsetenv(name);  // programs that the environment starts have no part in it
+  return descriptor;
+}
+
+// The request in a frame, if it needs nothing of the server.
+std::optional<RequestView> ServedHere(std::string_view message) {
+  try {
+    const RequestView request = Unwrap(message);
+    switch (request.kind) {
+      case Kind::kReset:
+      case Kind::kStep:
+      case Kind::kRender:
+      case Kind::kSaveState:
+      case Kind::kRestoreState: return request;
+      default: return std::nullopt;
+    }
+  } catch (const Error&) {  // the server says what is wrong with it
+    return std::nullopt;
+  }
+}
+
+ReplyPtr ReplyWithin(std::size_t limit, Session& session, const RequestView& request) {
+  try {
+    ReplyPtr reply = session.Serve(request);
+    if (reply->envelope().size() <= limit) return reply;
+    throw Error("MESSAGE_TOO_LARGE", "the answer has " + std::to_string(reply->envelope().size()) + " bytes, and " +
+                                         std::to_string(limit) + " are allowed (--max-message-bytes of the server)");
+  } catch (const Error& error) {
+    return ErrorReply(error);
+  }
+}
+
+}  // namespace
+
+// What the server is told; it reads this memory now and then.
+struct LentConnections::Counts {
+  std::atomic<std::uint64_t> begun;  // nanoseconds of the monotonic clock; 0 for no request
+  std::atomic<std::uint64_t> requests;
+  std::atomic<std::uint64_t> steps;
+  std::atomic<std::uint64_t> serving;  // nanoseconds
+};
+
+// Counts a request for the lifetime of this object.
+class LentConnections::Counting {
+ public:
+  Counting(Counts& counts, const Session& session)
+      : counts_(counts), session_(session), begun_(Now()), steps_(session.steps()) {
+    Set(counts_.begun, begun_);
+  }
+  ~Counting() {
+    Set(counts_.requests, Get(counts_.requests) + 1);
+    Set(counts_.steps, Get(counts_.steps) + session_.steps() - steps_);
+    Set(counts_.serving, Get(counts_.serving) + Now() - begun_);
+    Set(counts_.begun, 0);
+  }
+  Counting(const Counting&) = delete;
+  Counting& operator=(const Counting&) = delete;
+
+ private:
+  static std::uint64_t Now() {
+    return static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now().time_since_epoch()).count());
+  }
+  static std::uint64_t Get(const std::atomic<std::uint64_t>& count) { return count.load(std::memory_order_relaxed); }
+  static void Set(std::atomic<std::uint64_t>& count, std::uint64_t value) {
+    count.store(value, std::memory_order_relaxed);
+  }
+
+  Counts& counts_;
+  const Session& session_;
+  const std::uint64_t begun_;
+  const std::uint64_t steps_;
+};
+
+std::unique_ptr<LentConnections> LentConnections::FromEnvironment(int channel) {
+  std::optional<Descriptor> connections = Inherited(kConnections);
+  std::optional<Descriptor> memory = Inherited(kCounts);
+  if (!connections || !memory) return nullptr;
+  void* mapped = mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED, memory->get(), 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  auto* counts = static_cast<Counts*>(mapped);
+  return std::unique_ptr<LentConnections>(new LentConnections(channel, std::move(*connections), counts));
+}
+
+LentConnections::LentConnections(int channel, Descriptor connections, Counts* counts)
+    : channel_(channel), connections_(std::move(connections)), counts_(counts) {}
+
+LentConnections::~LentConnections() { munmap(counts_, sizeof(Counts)); }
+
+void LentConnections::Describe(v1::MakeResponse* made) {
+  made->add_capabilities("direct");
+  if (kHasMailboxes) made->add_capabilities("mailbox");
+}
+
+std::string LentConnections::Serve(Session& session, std::string_view loan) {
+  const Loan lent = ReadLoan(loan);
+  std::vector<Descriptor> came;
+  std::array<char, kLineBytes> line{};
+  ReceiveWith(connections_.get(), line.data(), line.size(), &came);
+  if (came.empty()) throw ConnectionError("the server lent a connection without its descriptor", false, true);
+  MailboxSocket socket(std::move(came[0]), "a client", MailboxSocket::End::kServer);
+  const bool boxed = lent.box_bytes > 0 && came.size() > 1 && socket.UseMailbox(came[1], lent.box_bytes);
+  if (boxed) socket.ResumeMailbox(lent.taken, lent.put);
+  socket.set_interrupt(channel_);
+  FrameReader reader(socket, lent.limit);
+  std::string left;
+  bool open = false;
+  try {
+    Clock::time_point looked = Clock::now();
+    while (!open) {
+      // A client that never lets the socket wait is interrupted as well.
+      if (const Clock::time_point now = Clock::now(); now - looked > kLook) {
+        looked = now;
+        if (IsReadable(channel_)) throw Interrupted();
+      }
+      const FrameReader::Header header = reader.ReadHeader(Clock::now() + kIdle);
+      if (header.attachments > 0) break;  // the boundaries of later frames are unknown
+      const std::string_view message = reader.Read(header.message, Clock::now() + kIdle);
+      if (const auto request = ServedHere(message)) {
+        const Counting counting(*counts_, session);
+        const ReplyPtr reply = ReplyWithin(lent.limit, session, *request);
+        socket.Write(reply->frame().data(), reply->frame().size(), Clock::now() + kWrite);
+      } else {
+        left.resize(kFrameHeaderBytes);
+        PutFrameHeader(message.size(), 0, left.data());
+        left += message;
+        open = true;
+      }
+    }
+  } catch (const Interrupted&) {
+    open = true;
+  } catch (const Error&) {  // the client is gone, or reads nothing
+  }
+  if (open) left += reader.TakeRest();
+  const auto numbers = boxed ? socket.LeaveMailbox() : std::make_pair(lent.taken, lent.put);
+  left.insert(left.begin(),
+              {static_cast<char>(open), static_cast<char>(numbers.first), static_cast<char>(numbers.second)});
+  return left;
+}
+
+}  // namespace envwire::internal
