@@ -63,6 +63,8 @@ def test_an_address_is_host_and_port(gateway: Gateway, address: str) -> None:
         {"labels": {"gpu": "a\n"}},
         {"labels": {"a" * 256: ""}},
         {"labels": {str(number): "" for number in range(1_001)}},
+        {"info": pb.GetServerInfoResponse(max_sessions=2**32 - 1, incarnation="a")},
+        {"info": pb.GetServerInfoResponse(max_sessions=1, incarnation="a", cpu_count=2**32 - 1)},
         {"info": pb.GetServerInfoResponse(max_sessions=1, incarnation="a" * 256)},
         {"info": pb.GetServerInfoResponse(max_sessions=1, incarnation="a", version="\n")},
         {"environments": [pb.EnvironmentListing(spec=specs_pb2.EnvSpec(id="a" * 256))]},
@@ -83,3 +85,12 @@ def test_a_huge_report_ends_the_registration(gateway: Gateway, clients: int) -> 
     slots = {f"{number:0100}": 1 for number in range(clients)}
     load = farm_pb2.ServerLoad(client_slots=farm_pb2.ClientSlots(slots=slots))
     assert "at most" in ended(gateway, hello(), farm_pb2.RegisterRequest(load=load))
+
+
+@pytest.mark.parametrize("field", ["active_sessions", "reserved_slots"])
+def test_a_load_beyond_what_can_be_added_ends_the_registration(
+    gateway: Gateway, field: str
+) -> None:
+    """With another server's it was beyond 32 bits, so that the gateway could neither be listed nor described."""
+    load = farm_pb2.ServerLoad(**{field: 2**32 - 1})  # type: ignore[arg-type]
+    assert "slots" in ended(gateway, hello(), farm_pb2.RegisterRequest(load=load))

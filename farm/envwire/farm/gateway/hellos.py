@@ -24,6 +24,8 @@ MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 MAX_LOAD_BYTES = 512 * 1024
 #: Size of the hellos of all servers that a gateway knows, in bytes; and their number.
 MAX_KEPT_BYTES, MAX_SERVERS = 256 * 1024 * 1024, 10_000
+#: Slots, sessions, and processors of a server: sums over all servers fit into the 32 bits that they have in messages.
+MAX_SLOTS = 100_000
 #: Characters of an id, a name, a version or a label.
 MAX_CHARACTERS = 255
 #: Number of environments, and of labels, libraries and capabilities each.
@@ -52,15 +54,18 @@ def parse_load(report: pb.RegisterRequest) -> pb.ServerLoad:
     """Returns the load of a report.
 
     Raises:
-        FaultError: MESSAGE_TOO_LARGE.
+        FaultError: MESSAGE_TOO_LARGE. MALFORMED_REQUEST: a number is beyond its bound.
     """
-    if (size := report.load.ByteSize()) > MAX_LOAD_BYTES:
+    load = report.load
+    if max(load.active_sessions, load.reserved_slots) > MAX_SLOTS:
+        raise malformed(f"a load of more than {MAX_SLOTS} slots", PROTOS)
+    if (size := load.ByteSize()) > MAX_LOAD_BYTES:
         raise FaultError(
             Reason.MESSAGE_TOO_LARGE,
             f"a load of {size} bytes from a server, and a gateway takes at most {MAX_LOAD_BYTES}; give the server "
             "fewer slots",
         )
-    return report.load
+    return load
 
 
 def parse_hello(message: bytes) -> pb.ServerHello:
@@ -88,6 +93,8 @@ def _problems(hello: pb.ServerHello) -> Iterator[str]:
         "libraries": (len(info.libraries), MAX_LISTED),
         "capabilities": (len(info.capabilities), MAX_LISTED),
     }
+    if max(info.max_sessions, info.cpu_count) > MAX_SLOTS:
+        yield f"has more than {MAX_SLOTS} slots or processors"
     for name, (count, most) in counted.items():
         if count > most:
             yield f"has {count} {name}, and {most} are accepted"
