@@ -11,6 +11,8 @@ import numpy as np
 import envwire.envs as gym
 
 ROBOT, PICTURES = "wide/Robot-v0", "wide/Pictures-v0"
+#: As many as are drawn; then they begin again.
+_PICTURES = 16
 
 
 class Robot(gym.Env[Any, Any]):
@@ -54,32 +56,30 @@ class Pictures(gym.Env[Any, Any]):
         self.observation_space = gym.spaces.Box(0, 255, tuple(shape), np.uint8)
         self.action_space = gym.spaces.Discrete(2)
         self._shape, self._noisy, self._steps = tuple(shape), noisy, 0
-        rows, columns = np.mgrid[: shape[0], : shape[1]]
-        tiles = ((rows // 16 + columns // 16) % 2) * 40
-        self._floor = np.repeat((rows * 120 // shape[0] + tiles)[..., None], shape[2], axis=2)
-        side = shape[0] // 4
-        self._ball = np.random.default_rng(7).integers(90, 110, (side, side, shape[2]))
-        self._noise: list[Any] = []
+        self._pictures: list[Any] = []
 
     def reset(self, *, seed: int | None = None, **_: Any) -> Any:
-        """Draws some noise beforehand, as drawing it takes longer than a step."""
+        """Draws all pictures, as drawing one takes longer than a step."""
         super().reset(seed=seed)
-        self._noise = [self.np_random.normal(0, 2, self._shape) for _ in range(8)]
-        return self._picture(), {}
+        rows, columns = np.mgrid[: self._shape[0], : self._shape[1]]
+        shade = rows * 120 // self._shape[0] + (rows // 16 + columns // 16) % 2 * 40
+        floor = np.repeat(shade[..., None], self._shape[2], axis=2)
+        side = self._shape[0] // 4
+        ball = np.random.default_rng(7).integers(90, 110, (side, side, self._shape[2]))
+        self._pictures = [self._picture(floor, ball, 3 * step) for step in range(_PICTURES)]
+        return self._pictures[0], {}
 
     def step(self, action: int) -> Any:
         """Moves the ball by a few pixels."""
         del action
         self._steps += 1
-        return self._picture(), 0.0, False, False, {}
+        return self._pictures[self._steps % _PICTURES], 0.0, False, False, {}
 
-    def _picture(self) -> Any:
-        picture = self._floor.copy()
-        side = len(self._ball)
-        left = self._steps * 3 % (self._shape[1] - side)
-        picture[side : 2 * side, left : left + side] = self._ball
+    def _picture(self, floor: Any, ball: Any, left: int) -> Any:
+        picture, side = floor.copy(), len(ball)
+        picture[side : 2 * side, left : left + side] = ball
         if self._noisy:
-            picture = picture + self._noise[self._steps % len(self._noise)]
+            picture = picture + self.np_random.normal(0, 2, self._shape)
         return picture.clip(0, 255).astype(np.uint8)
 
 
