@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from google.protobuf.message import DecodeError
@@ -153,6 +154,11 @@ class Fronted(Protocol):
     @property
     def front(self) -> tuple[str, Credentials]:
         """HOST:PORT, and the credentials for it; a gateway's, if the server itself cannot be reached."""
+        ...
+
+    @property
+    def abilities(self) -> Collection[str]:
+        """What the front says that it can do."""
         ...
 
 

@@ -17,6 +17,7 @@ from envwire.client._errors.connections import refused, unavailable
 from envwire.client._errors.losses import ENDS
 from envwire.client._transports.direct.direct_channel import Channel, TimedChannel, open_channels
 from envwire.client._transports.direct.encodings import offer_encodings
+from envwire.client._transports.direct.known_ports import KnownPort, forget_port, known_port
 from envwire.client._transports.portability import (
     ABSTRACT_NAMES,
     KERNEL_TIMES,
@@ -91,6 +92,7 @@ class Dialer:
         self._kind = kind
         self._context = credentials.ssl_context()
         self._authority = credentials.override_authority
+        self._token = credentials.token or ""
         self._hello = direct_pb2.HelloRequest()
         self._addresses: list[str] = []
         self._was_open = False
@@ -156,6 +158,62 @@ class Dialer:
         if self._was_open or self._kind != "direct":
             raise self._unavailable(kinds)
         return None
+
+    @property
+    def makes(self) -> bool:
+        """Whether sessions are made on a direct port that is known: not on this machine, where no way is long."""
+        return False in KINDS[self._kind] and self.device is None and not is_local(self._target)
+
+    def make(
+        self, request: bytes, timeout: float
+    ) -> tuple[Channel, pb.MakeResponse] | Reply | None:
+        """Makes a session on the direct port of its server.
+
+        Args:
+            request: A MakeRequest.
+            timeout: Seconds to wait for the answer.
+
+        Returns:
+            The channel to the session, and the answer to its Make; or the server's refusal; or None if no port is
+            known, or the server is not there any more: the same Make can be sent over gRPC, which joins this one.
+        """
+        port = known_port(self._target) if self.makes else None
+        if port is None:
+            return None
+        try:
+            return self._make_at(port, request, timeout)
+        except OSError as error:
+            _log.debug("no Make at the direct port of %s: %s", self._target, error)
+            forget_port(self._target)
+            return None
+
+    def _make_at(
+        self, port: KnownPort, request: bytes, timeout: float
+    ) -> tuple[Channel, pb.MakeResponse] | Reply:
+        (address,) = self._usable([port.address])
+        channel = self._connect(address, time.monotonic() + _DIAL_SECONDS)
+        try:
+            hello = direct_pb2.HelloRequest(make=direct_pb2.MakeHello(token=self._token))
+            offer_encodings(hello, self.compression, channel.connection)
+            answer, welcome = channel.make(hello.SerializeToString(), request, timeout)
+            if answer.HasField("error"):
+                if (
+                    reason_of(answer.error) is Reason.MALFORMED_REQUEST
+                ):  # or longer than is allowed here
+                    raise ConnectionAbortedError(answer.error.message)
+                channel.close()
+                return Reply(RESPONSES.wrap("error", answer.error.SerializeToString()))
+            if answer.made.incarnation != port.incarnation:
+                _end(channel, timeout)
+                raise ConnectionAbortedError("another server is there by now")
+            if not welcome.HasField("welcome"):
+                raise ConnectionAbortedError(welcome.error.message)
+        except BaseException:
+            channel.close()
+            raise
+        self.use(answer.made)
+        self._addresses, self._was_open = [address], True
+        return channel, answer.made
 
     def _greet_again_once(self, address: str, end: float) -> Channel | Reply:
         """Greets as `_greet` does, and again if the session process hangs up where no stream can ask why.
@@ -263,6 +321,13 @@ class Dialer:
             return refused(self.server)
         text = f"no direct channel to {self.server}: {self.why_not}"
         return unavailable(text, connected=_BusyError in kinds, refused=all_refused)
+
+
+def _end(channel: Channel, timeout: float) -> None:
+    """Ends a session that is on another server than the one that was meant."""
+    close = pb.InteractRequest(close=pb.CloseRequest(sequence=1))
+    channel.send(close.SerializeToString(), timeout)
+    channel.receive()
 
 
 def _left(end: float) -> float:

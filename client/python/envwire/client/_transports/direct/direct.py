@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from envwire.client._errors.connections import broken, timed_out, too_large
 from envwire.client._transports.direct.dialing import Dialer
 from envwire.client._transports.direct.direct_channel import Channel
+from envwire.client._transports.direct.known_ports import known_port, learn_port
 from envwire.client._transports.transport import (
     ARRIVED,
     Fronted,
@@ -56,7 +57,10 @@ class DirectTransport:
         self._open_grpc = open_grpc
         self._dialer = Dialer(target, kind, credentials)
         self._front = target, credentials
-        self._control: Transport | None = open_grpc("unary", self._front)
+        #: Opened here, so that a server that cannot be reached is told at once; later if a port of it is known.
+        self._control: Transport | None = None
+        if known_port(target) is None or not self._dialer.makes:
+            self._control = open_grpc("unary", self._front)
         self.stream: Transport | None = None
         self._channel: Channel | None = None
         #: A reply that did not arrive over the channel: the front's, or the refusal to reopen the channel.
@@ -192,16 +196,30 @@ class DirectTransport:
 
     def _ask_front(self, request: bytes, timeout: float, header: bytes) -> Reply:
         """Sends a request that the front answers; after a Make, opens the channel to the new session."""
+        kind, content = REQUESTS.unwrap(request)
+        if kind == "make" and (made := self._make(content, timeout)):
+            return made
         if self._control is None:
             self._control = self._open_grpc("unary", self._front)
         reply = self._control.exchange(request, timeout, header)
         if RESPONSES.kind(reply.message) == "make":
+            answer = pb.InteractResponse.FromString(reply.message).make
             if isinstance(self._control, Fronted):
                 self._front = self._control.front
-            self._dialer.use(pb.InteractResponse.FromString(reply.message).make)
+            self._dialer.use(answer)
             if self._dial() is not None:
+                if isinstance(self._control, Fronted):
+                    learn_port(self._front[0], self.address, answer, self._control.abilities)
                 self._close_control()
         return reply
+
+    def _make(self, content: bytes, timeout: float) -> Reply | None:
+        """Makes a session on the direct port, if that is known; else returns None."""
+        found = self._dialer.make(content, timeout)
+        if found is None or isinstance(found, Reply):
+            return found
+        self._channel, made = found
+        return Reply(RESPONSES.wrap("make", made.SerializeToString()))
 
     def _dial(self) -> Channel | None:
         """Opens the channel and returns it, if possible; a refusal becomes the reply to the request.

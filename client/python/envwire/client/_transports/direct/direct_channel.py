@@ -118,16 +118,43 @@ class Channel:
         try:
             reply = self._parse(data) or self.read_reply()
             response = direct_pb2.HelloResponse.FromString(reply.message)
-            self.max_request_bytes = response.welcome.max_message_bytes
-            self._limit = max(LEAST_LIMIT, self.max_request_bytes)
             if response.HasField("welcome"):
-                self._map(response.welcome, descriptors)
+                self._welcomed(response.welcome, descriptors)
         except DecodeError as error:
             raise ConnectionResetError(f"not an answer to a hello: {error}") from error
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
         return response
+
+    def make(
+        self, hello: bytes, request: bytes, timeout: float
+    ) -> tuple[direct_pb2.HelloResponse, direct_pb2.HelloResponse]:
+        """Makes a session: sends hello and Make at once; returns the answer to the Make, and the welcome behind it.
+
+        The second is empty if the first is an error.
+
+        Raises:
+            OSError: The connection broke, or no answer came in time.
+        """
+        self.connection.sendall(PREAMBLE)
+        self.send_ahead(hello, timeout)
+        self.send_ahead(request, timeout)
+        try:
+            made = direct_pb2.HelloResponse.FromString(self.receive_ahead(timeout).message)
+            if not made.HasField("made"):
+                return made, direct_pb2.HelloResponse()
+            welcome = direct_pb2.HelloResponse.FromString(self.receive_ahead(timeout).message)
+        except DecodeError as error:
+            raise ConnectionResetError(f"not an answer to a Make: {error}") from error
+        self._welcomed(welcome.welcome, [])
+        return made, welcome
+
+    def _welcomed(self, welcome: direct_pb2.Welcome, descriptors: list[int]) -> None:
+        """Notes what the server accepts, and maps the memory that came with the welcome."""
+        self.max_request_bytes = welcome.max_message_bytes
+        self._limit = max(LEAST_LIMIT, self.max_request_bytes)
+        self._map(welcome, descriptors)
 
     def _receive_welcome(self) -> tuple[bytes, list[int]]:
         data, descriptors, _, _ = socket.recv_fds(self.connection, SMALL_BYTES, 3)

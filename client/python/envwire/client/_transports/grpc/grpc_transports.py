@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from queue import SimpleQueue
 from typing import Any
@@ -127,6 +127,11 @@ class GrpcTransport:
     def front(self) -> tuple[str, Credentials]:
         """Address and credentials of the server's front (see `Fronted.front`)."""
         return self.connection.target, self.connection.credentials
+
+    @property
+    def abilities(self) -> Collection[str]:
+        """What the server says that it can do (see `Fronted.abilities`)."""
+        return self.connection.info.capabilities
 
     def probe(self, timeout: float) -> bool:
         """Returns whether the server answers (see `Probeable.probe`)."""
