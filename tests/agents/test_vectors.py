@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from typing import Any
 
 import gymnasium
@@ -16,6 +17,7 @@ import pytest
 from envwire.server import Server
 from envwire.testing.comparing import identical
 from tests.faults.test_loss import sessions
+from tests.programs.test_exec import SIMULATOR
 from tests.vector.conftest import guard, servers, vector_server  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 torch: Any = pytest.importorskip("torch", reason="make test-agents installs it")
@@ -36,9 +38,21 @@ def _local(env_id: str, **kwargs: Any) -> Any:
 
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "FrozenLake-v1", "Pendulum-v1"])
 def test_rollouts(server: Server, env_id: str) -> None:
-    remote: Any = RemoteVecEnv(server.target, env_id, COUNT, sessions=2)
     local = _local(env_id)
+    remote: Any = RemoteVecEnv(server.target, env_id, COUNT, sessions=2)
     assert remote.metadata == local.metadata
+    _compare(remote, local)
+
+
+def test_rollouts_of_a_program() -> None:
+    program = f"{sys.executable} {SIMULATOR} --direct"
+    with Server(["CartPole-v1"], program=program) as server:
+        _compare(
+            RemoteVecEnv(server.target, "CartPole-v1", COUNT, sessions=2), _local("CartPole-v1")
+        )
+
+
+def _compare(remote: Any, local: Any) -> None:
     for env in (remote, local):
         env.seed(11)
     assert identical(remote.reset(), local.reset())

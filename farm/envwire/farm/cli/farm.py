@@ -71,8 +71,12 @@ _Insecure = Annotated[
     bool,
     typer.Option("--insecure", help="The network between Ray's nodes is trusted, for --on ray."),
 ]
-_Min = Annotated[int, typer.Option("--min", help="Fewest servers, for --on ray.", min=0)]
-_Max = Annotated[int, typer.Option("--max", help="Most servers, for --on ray.", min=0)]
+_Min = Annotated[
+    int | None, typer.Option("--min", help="Fewest servers, for --on ray; else --servers.", min=0)
+]
+_Max = Annotated[
+    int | None, typer.Option("--max", help="Most servers, for --on ray; else --servers.", min=1)
+]
 _Free = Annotated[
     int,
     typer.Option(
@@ -97,8 +101,8 @@ def up(
     http_port: _HttpPort = 0,
     image: _Image = "envwire-server",
     insecure: _Insecure = False,
-    least: _Min = 0,
-    most: _Max = 0,
+    least: _Min = None,
+    most: _Max = None,
     free: _Free = 1,
     idle: _Idle = 60.0,
     dashboard: Dashboard = False,
@@ -122,6 +126,11 @@ def up(
     with starting("farm up"):
         if (least or most) and on is not Engine.RAY:
             raise ValueError("--min and --max are for --on ray; other farms keep to --servers")
+        if least == 0:
+            raise ValueError(
+                "--min 0: a farm on Ray keeps --free slots free, and so a server at all times; give 1 or more. "
+                "Groups of servers on demand go down to none: see docs/on-demand.md"
+            )
         settings = gather(_TAKEN, given(ctx, options), os.environ, config)
         tokens = settings.get("tokens", "")
         if tokens and on not in (Engine.LOCAL, Engine.DOCKER):
@@ -160,8 +169,8 @@ def _check_address(front: gateway.GatewayConfig, on: Engine, given: set[str]) ->
 class Bounds(NamedTuple):
     """The options of a farm on Ray that grows and shrinks."""
 
-    least: int
-    most: int
+    least: int | None
+    most: int | None
     free: int
     idle: float
 

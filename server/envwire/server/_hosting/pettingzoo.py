@@ -67,10 +67,7 @@ class PettingZoo(Library):
             FaultError: Always, UNSUPPORTED.
         """
         del kwargs
-        raise FaultError(
-            Reason.UNSUPPORTED,
-            f"{self.name} has no vector environments, of {env_id} neither; make single ones",
-        )
+        raise self._no_vectors(f", of {env_id} neither")
 
     def make_members(self, makers: Sequence[Callable[[], Any]], /, **kwargs: Any) -> Any:
         """Raises an error, as `make_vec` does.
@@ -79,9 +76,11 @@ class PettingZoo(Library):
             FaultError: Always, UNSUPPORTED.
         """
         del makers, kwargs
-        raise FaultError(
-            Reason.UNSUPPORTED, f"{self.name} has no vector environments; make single ones"
-        )
+        raise self._no_vectors()
+
+    def _no_vectors(self, more: str = "") -> FaultError:
+        text = f"{self.name} has no vector environments{more}; make single ones"
+        return FaultError(Reason.UNSUPPORTED, text)
 
     def wrapper(self, name: str) -> type | None:
         """Returns PettingZoo's wrapper of that name for environments of this kind, or None."""

@@ -47,6 +47,7 @@ USAGE = [
     (["certs", "x", "--client", ""], "--client '' is not a name of 1 to 64 characters"),
     (["certs", "x", "--client", "x" * 65], "is not a name of 1 to 64 characters"),
     (["farm", "up"], "name at least one"),
+    (["farm", "up", "--on", "ray", "--min", "0", "CartPole-v1"], "so a server at all times"),
 ]
 FAILURE = [
     (["run", NOBODY, "CartPole-v1"], f"nothing listens at {NOBODY}; is the server running"),
