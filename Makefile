@@ -268,7 +268,7 @@ vectors: $(VENV)/.dev ## Regenerate the golden vectors of protos/vectors.
 bench: $(VENV)/.dev ## Measure a step: local, in process, unary and stream, compared with bare gRPC.
 	$(BIN)/python benchmarks/step.py
 
-bench-device: ## Measure steps of environments on a GPU, with their arrays there and not (needs a GPU, torch and cuda-bindings).
+bench-device: ## Measure steps of environments on a GPU, with their arrays there and not, and faults (torch and cuda-bindings; small and in host memory without a GPU).
 	python3 -m benchmarks.device
 
 test-cuda: ## Test arrays on a GPU with the packages of `python3` (needs a GPU, cuda-bindings, and torch, JAX or CuPy; skips otherwise).
