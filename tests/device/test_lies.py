@@ -95,12 +95,32 @@ def test_a_tensor_at_random_is_refused_or_lies_inside(library: str) -> None:
     arrays = SharedArrays(memory, range(BYTES), range(BYTES, 2 * BYTES), library=library)
     inside = 0
     for tensor in lies(400):
+        arrays.begin()
         with contextlib.suppress(CodecError):
             value = host(arrays.take(tensor))
             assert tensor.device.offset + value.nbytes <= BYTES
             assert value.shape == tuple(tensor.shape)
             inside += 1
     assert inside > 20
+
+
+def test_arrays_that_lie_over_one_another_do_not_take_memory_without_end() -> None:
+    """A message of a few bytes for each could otherwise stand for any number of copies."""
+    memory = allocate(Identity(HOST), 2 * BYTES)
+    arrays = SharedArrays(memory, range(BYTES), range(BYTES, 2 * BYTES), library="numpy")
+    whole = lying(0, shape=[BYTES // 4])
+    arrays.begin()
+    for _ in range(2):
+        arrays.take(whole)
+    with pytest.raises(CodecError, match="together"):
+        arrays.take(whole)
+    arrays.begin()
+    assert arrays.take(whole).nbytes == BYTES
+    request = pb.InteractRequest()
+    for _ in range(100):
+        request.step.action.list.values.add().array.CopyFrom(whole)
+    with pytest.raises(CodecError, match="together"):
+        arrays.request_in_host_memory(request.SerializeToString(), own=False)
 
 
 def test_arrays_that_do_not_fit_are_left_to_the_message() -> None:

@@ -7,19 +7,17 @@ which is why arrays are copied out unless the receiver was told not to.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
-from google.protobuf.message import Message
 
-from envwire.codec.errors.codec_error import CodecError
-from envwire.codec.nested import nested
 from envwire.codec.values.tensors import attached, data_type_of, dtype_of
 from envwire.device.device_memory import ALIGNMENT, DeviceMemory, Put
 from envwire.device.devices import DLPACK_CPU, DLPACK_CUDA
 from envwire.device.dlpack import Borrowed, NotSharedError, borrow, capsule_of, device_of
 from envwire.device.libraries import LIBRARIES, Library, library_of
+from envwire.device.spans import check_together, in_host_memory, span_in
 from envwire.v1 import environment_pb2, values_pb2
 
 #: DLPack's number for: do not synchronise.
@@ -33,9 +31,6 @@ _NAMED: Final = {
     if 0 < number < values_pb2.DATA_TYPE_NUMPY
 }
 _NUMBERS: Final = {dtype: data_type_of(dtype) for dtype in _NAMED.values()}
-_DTYPES: Final = {int(number): dtype for dtype, number in _NUMBERS.items()}
-#: What libraries can count, also for arrays that are empty along another axis.
-_MOST_BYTES: Final = 2**62
 
 
 class SharedArrays:
@@ -75,12 +70,14 @@ class SharedArrays:
         self._known: dict[tuple[str, bytes], Any] = {}
         #: Arrays that were taken from this message, by identity: their library, and the array over the memory.
         self._latest: dict[int, tuple[Library, Any]] = {}
+        #: Bytes of the arrays that were taken since a message was begun.
+        self._taken_bytes = 0
         #: Library of what was last put, and whether that was on the host.
         self._own: tuple[str, bool] = "", False
 
     def begin(self) -> None:
         """Begins a message: the arrays of the last one are overwritten."""
-        self._free = 0
+        self._free = self._taken_bytes = 0
         self._puts.clear()
         self._latest.clear()
         last, self._current = self._current, {}
@@ -162,9 +159,11 @@ class SharedArrays:
         """Returns the array of a tensor that is in the memory.
 
         Raises:
-            CodecError: It is not inside of the sender's part, or not aligned.
+            CodecError: It is not inside of the sender's part, or not aligned, or there are too many.
             ImportError: Its library is not installed here.
         """
+        self._taken_bytes += math.prod(tensor.shape) * dtype_of(tensor.data_type).itemsize
+        check_together(self._taken_bytes, 2 * len(self._reads))  # a message may be read twice
         asked = self._library or tensor.device.library
         own, own_on_host = self._own
         name = asked or own
@@ -172,7 +171,7 @@ class SharedArrays:
         library = LIBRARIES[name]
         module, memory = library.loaded, self.memory
         if memory.device[0] != DLPACK_CPU and (name == "numpy" or (own_on_host and not asked)):
-            span = self._span(tensor, self._reads)
+            span = span_in(self._reads, tensor)
             area = memory.read(span.start, len(span))
             array = attached(tuple(tensor.shape), dtype_of(tensor.data_type), area, 0)
             return library.place(module, array, (DLPACK_CPU, 0))
@@ -243,30 +242,13 @@ class SharedArrays:
         key = library.module, tensor.SerializeToString()
         taken = self._known.get(key)
         if taken is None:
-            start, dtype = self._span(tensor, self._reads).start, dtype_of(tensor.data_type)
+            start, dtype = span_in(self._reads, tensor).start, dtype_of(tensor.data_type)
             taken = library.take(library.loaded, _Given(self, start, tuple(tensor.shape), dtype))
             if library.alias is not None:
                 if len(self._known) >= _MOST_KNOWN:
                     self._known.clear()
                 self._known[key] = taken
         return taken
-
-    def _span(self, tensor: values_pb2.Tensor, part: range) -> range:
-        """Returns the bytes of a tensor in the memory.
-
-        Raises:
-            CodecError: They are not inside of a part.
-        """
-        offset, item = tensor.device.offset, dtype_of(tensor.data_type).itemsize
-        length = math.prod(tensor.shape) * item
-        extent = math.prod(max(axis, 1) for axis in tensor.shape) * item
-        aligned = offset % ALIGNMENT == 0 and not tensor.data and not tensor.fill
-        if offset + length > len(part) or extent > _MOST_BYTES or not aligned:
-            raise CodecError(
-                f"an array of shape {tuple(tensor.shape)} at byte {offset} of {len(part)} on the device",
-                f"one inside of them, at a multiple of {ALIGNMENT}, without `data`",
-            )
-        return range(part.start + offset, part.start + offset + length)
 
     def read_on(self, stream: int | None) -> None:
         """Notes the stream on which a library reads an array that it took; see `finish`."""
@@ -289,25 +271,13 @@ class SharedArrays:
         Raises:
             CodecError: An array is not inside of the sender's part.
         """
-        return self._in_host_memory(
-            environment_pb2.InteractResponse.FromString(answer),
-            self._writes if own else self._reads,
-        )
+        message = environment_pb2.InteractResponse.FromString(answer)
+        return in_host_memory(message, self.memory, self._writes if own else self._reads)
 
     def request_in_host_memory(self, request: bytes, *, own: bool) -> bytes:
         """Returns an InteractRequest with all its arrays in the message (see `answer_in_host_memory`)."""
-        return self._in_host_memory(
-            environment_pb2.InteractRequest.FromString(request),
-            self._writes if own else self._reads,
-        )
-
-    def _in_host_memory(self, message: Message, part: range) -> bytes:
-        for tensor in _tensors(message):
-            if tensor.HasField("device"):
-                span = self._span(tensor, part)
-                tensor.data = self.memory.read(span.start, len(span)).tobytes()
-                tensor.ClearField("device")
-        return message.SerializeToString()
+        message = environment_pb2.InteractRequest.FromString(request)
+        return in_host_memory(message, self.memory, self._writes if own else self._reads)
 
 
 def _spanned(span: Any, module: Any, value: Any) -> Borrowed:
@@ -339,11 +309,3 @@ class _Given:
         self._arrays.read_on(None if memory.stream is None else stream)
         address = memory.address + self._start
         return capsule_of(address, self._shape, self._dtype, memory.device, memory)
-
-
-def _tensors(message: Message) -> Iterator[values_pb2.Tensor]:
-    if isinstance(message, values_pb2.Tensor):
-        yield message
-    else:
-        for child in nested(message):
-            yield from _tensors(child)
