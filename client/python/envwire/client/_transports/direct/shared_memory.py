@@ -70,7 +70,8 @@ class SharedFrames:
             raise OSError(f"a frame of {length} bytes in slot {slot} of {layout.slots}")
         start = self._start(slot - 1)
         if layout.slots > _FEWEST and self._memory.find(b"\0", 0, layout.slots) < 0:
-            copied: Area = np.frombuffer(self._memory, np.uint8, length, start).copy()
+            copied: Area = np.empty(length, np.uint8)
+            copied[:] = np.frombuffer(self._memory, np.uint8, length, start)
             self._free(slot - 1)
             return copied
         # Each frame gets its own buffer object, which lives as long as any array over it.

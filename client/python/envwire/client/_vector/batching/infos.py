@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from envwire.codec.values.foreign import is_foreign
-from envwire.envs.type_guards import is_array, is_dict
+from envwire.envs.type_guards import is_array, is_dict, is_tuple
 from envwire.envs.vector.info import add_info
 
 Infos = dict[Any, Any]
@@ -124,10 +124,9 @@ def _with_batch(whole: Any, part: Any, start: int, size: int, num_envs: int) -> 
     rest = start, size, num_envs
     if is_dict(part):
         return {key: _with_batch(whole and whole[key], each, *rest) for key, each in part.items()}
-    if isinstance(part, tuple):
-        parts: Sequence[Any] = part
-        wholes = whole or [None] * len(parts)
-        return tuple(_with_batch(*both, *rest) for both in zip(wholes, parts, strict=True))
+    if is_tuple(part):
+        wholes = whole or [None] * len(part)
+        return tuple(_with_batch(*both, *rest) for both in zip(wholes, part, strict=True))
     array = np.asarray(part)
     if whole is None:
         whole = np.zeros((num_envs, *array.shape[1:]), array.dtype)
