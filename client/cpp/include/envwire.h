@@ -82,7 +82,10 @@ typedef struct envwire_env envwire_env;
  */
 envwire_env* envwire_make(const char* host, const char* port, const char* env_id, const char* token);
 
-/* Seconds to wait for an answer, connections that break included; 70 at first. */
+/*
+ * Seconds to wait for an answer, connections that break included; 70 at first. A name of a host takes as long as the
+ * system's resolver takes, which C cannot limit: give an address where that matters.
+ */
 void envwire_set_timeout(envwire_env* env, double seconds);
 
 /* Each returns 0, or -1 after an error, which envwire_error() and envwire_reason() tell. */

@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -17,6 +16,7 @@
 #include "errors.h"
 #include "transports/mailbox_socket.h"
 #include "transports/plain_socket.h"
+#include "transports/resolve.h"
 #include "transports/tls_socket.h"
 
 namespace envwire::internal {
@@ -47,15 +47,9 @@ Descriptor ConnectUnix(const std::string& name, Clock::time_point deadline) {
 
 Descriptor ConnectTcp(const std::string& target, Clock::time_point deadline) {
   const auto [host, port] = SplitAddress(target);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); error != 0) {
-    throw ConnectionError("cannot find " + target + ": " + gai_strerror(error), true, false);
-  }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, &freeaddrinfo);
+  const Addresses addresses = Resolve(host, port, deadline);
   int error = ECONNREFUSED;
-  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+  for (const addrinfo* each = addresses.get(); each != nullptr; each = each->ai_next) {
     Descriptor fd(socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     error = ConnectOne(fd.get(), each->ai_addr, each->ai_addrlen, deadline);
     if (error == 0) {
