@@ -86,11 +86,19 @@ def test_info_is_the_same_here_and_there(where: str, target: str) -> None:
     assert facts["steps of an episode"] == 100
 
 
+def tells_where_arrays_pass(shown: str) -> bool:
+    """Returns whether a doctor says that arrays stay on a GPU, or why they do not."""
+    [row] = [line for line in shown.splitlines() if line.startswith("arrays of GPUs")]
+    _, through, why = row.partition("pass through the host, also with device=:")
+    return bool(why.strip()) if through else "stay on the GPU" in row
+
+
 def test_a_doctor_finds_a_healthy_server_well(target: str) -> None:
     done = envwire("doctor", target)
     assert done.returncode == 0
     assert done.stdout.count(" ok ") == 8
     assert "Unix socket" in done.stdout
+    assert tells_where_arrays_pass(done.stdout)
     assert "--" not in done.stdout.replace("--env-id", "")
 
 
@@ -100,6 +108,7 @@ def test_a_doctor_tells_why_there_is_no_direct_channel() -> None:
     assert done.returncode == 0
     assert "note" in done.stdout
     assert "--direct-port" in done.stdout
+    assert tells_where_arrays_pass(done.stdout)
 
 
 def test_a_doctor_finds_that_an_id_is_not_served(target: str) -> None:
