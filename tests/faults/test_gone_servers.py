@@ -37,7 +37,7 @@ def free_port() -> int:
 @pytest.fixture
 def endless(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes a wait that was not asked for endless, for the test's timeout to find."""
-    monkeypatch.setattr("envwire.client._transports.connect_wait._DEFAULT_SECONDS", 1e6)
+    monkeypatch.setattr("envwire.client._transports.targets._DEFAULT_SECONDS", 1e6)
 
 
 @pytest.mark.usefixtures("endless")

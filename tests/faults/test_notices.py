@@ -12,7 +12,7 @@ import pytest
 
 from envwire.client import RemoteEnv
 from envwire.client.vector import RemoteVectorEnv
-from envwire.codec.notices import TRAILER
+from envwire.codec.errors.statuses import TRAILER
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2

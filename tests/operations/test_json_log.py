@@ -15,8 +15,7 @@ import pytest
 from envwire.client import Credentials, RemoteEnv, RemoteError, SessionLostError
 from envwire.server._auth.scopes import Scope
 from envwire.server._auth.tokens import new_token
-from envwire.server._logs.fields import extra, of_sessions
-from envwire.server._logs.setup import JsonFormatter
+from envwire.server._logs import JsonFormatter, extra, of_sessions
 from tests.hosted_envs import Fault
 
 ROOT = Path(__file__).parents[2]

@@ -9,7 +9,7 @@ import numpy as np
 from google.protobuf.message import Message
 
 from envwire.codec import FaultError, Reason, RemoteExceptionInfo, encode_fault, encode_space
-from envwire.codec.notices import draining_notice
+from envwire.codec.errors.statuses import draining_notice
 from envwire.envs import spaces
 from envwire.v1 import direct_pb2, status_pb2
 from envwire.v1 import environment_pb2 as pb

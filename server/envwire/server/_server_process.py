@@ -11,7 +11,7 @@ import sys
 from envwire.server._front.event_loop import run_loop, stop_on_signals
 from envwire.server._guarded_output import guard_output
 from envwire.server._ipc.child_program import READY, at_end_of_input
-from envwire.server._logs.setup import JSON, log_to_stderr
+from envwire.server._logs import JSON, log_to_stderr
 from envwire.server._processes.forkserver_start import ForkserverError
 from envwire.server.config import ServerConfig
 from envwire.server.serving import serve

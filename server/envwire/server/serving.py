@@ -14,7 +14,7 @@ from envwire.server._front.front import Front
 from envwire.server._front.grpc.server import GrpcServer
 from envwire.server._front.grpc.tracing import check_installed
 from envwire.server._front.http.port import http_port
-from envwire.server._logs.setup import JsonFormatter
+from envwire.server._logs import JsonFormatter
 from envwire.server._recording.folder import check_folder
 from envwire.server._recording.retention import retained
 from envwire.server.config import ServerConfig

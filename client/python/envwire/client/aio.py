@@ -9,6 +9,6 @@
 from __future__ import annotations
 
 from envwire.client._env.async_proxy import AsyncRemoteEnv as RemoteEnv
-from envwire.client._vector.aio.async_proxy import AsyncRemoteVectorEnv as RemoteVectorEnv
+from envwire.client._vector.async_proxy import AsyncRemoteVectorEnv as RemoteVectorEnv
 
 __all__ = ["RemoteEnv", "RemoteVectorEnv"]

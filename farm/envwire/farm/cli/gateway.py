@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from envwire.farm.gateway.config import SETTINGS, GatewayConfig
-from envwire.server._logs.setup import TEXT, log_to_stderr
+from envwire.server._logs import TEXT, log_to_stderr
 from envwire.server._settings.sources import gather
 from envwire.server.cli._serve.serve import EPILOG
 from envwire.server.cli._serve.settings_options import ConfigFile, given, take_settings

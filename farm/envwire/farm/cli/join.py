@@ -38,7 +38,7 @@ def join(
     with starting("farm join"):
         from envwire.farm.cli.sidecar import Joining, Served, Sidecar
         from envwire.server._front.event_loop import run_loop, stop_on_signals
-        from envwire.server._logs.setup import TEXT, log_to_stderr
+        from envwire.server._logs import TEXT, log_to_stderr
 
         if not gateways:
             raise ValueError("name a gateway: --join HOST:PORT")

@@ -31,7 +31,7 @@ from envwire.farm.v1 import farm_pb2 as pb
 from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._auth.client import Client
 from envwire.server._front.grpc.edge import Context, peer_identity, turn_away
-from envwire.server._front.malformed import malformed
+from envwire.server._ipc.fault_replies import malformed
 
 #: Longest time between two reports of a server, in seconds.
 HEARTBEAT_SECONDS = 1.0

@@ -1,4 +1,4 @@
-"""Encodes faults as google.rpc.Status, cut to fit into an answer, or into the trailers of a gRPC call."""
+"""Encodes faults as google.rpc.Status, cut to fit into an answer or the trailers of a gRPC call; encodes notices."""
 
 from __future__ import annotations
 
@@ -225,3 +225,13 @@ def _last_lines(lines: Sequence[str], size: int) -> list[str]:
             break
         kept.append(text)
     return kept[::-1]
+
+
+TRAILER: Final = "envwire-notices-bin"
+"""The trailing metadata of unary calls that holds a NoticeList."""
+
+
+def draining_notice(seconds: float) -> status_pb2.Notice:
+    """Returns the notice that the server is about to stop, with the seconds left."""
+    kind = status_pb2.Notice.KIND_DRAINING
+    return status_pb2.Notice(kind=kind, time_left=to_duration(max(0.0, seconds)))

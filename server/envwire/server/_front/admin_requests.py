@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envwire.admin.v1 import admin_pb2 as pb
-from envwire.server._front.malformed import malformed
+from envwire.server._ipc.fault_replies import malformed
 
 #: The folder of the proto file that describes the requests.
 PROTOS = "envwire/admin/v1"

@@ -13,9 +13,9 @@ from envwire.codec.durations import to_duration, to_seconds
 from envwire.server._auth.client import Client
 from envwire.server._front.admin_requests import PROTOS, check_name, page_size
 from envwire.server._front.draining import DrainOrder
-from envwire.server._front.malformed import malformed
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
+from envwire.server._ipc.fault_replies import malformed
 
 
 class AdminService:

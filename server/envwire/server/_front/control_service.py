@@ -14,7 +14,7 @@ from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.sessions.step_times import StepTimes
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._processes.forkserver_start import Loaded
-from envwire.server._processes.processors import cpu_count
+from envwire.server._processes.placement import cpu_count
 from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from envwire.codec.notices import draining_notice
+from envwire.codec.errors.statuses import draining_notice
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
 

@@ -31,7 +31,6 @@ from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.makes.recordings import Recordings
 from envwire.server._front.makes.request_size import addressed, check_size
 from envwire.server._front.makes.warm_pool import WarmPool
-from envwire.server._front.malformed import malformed
 from envwire.server._front.observing.service import ObserveService
 from envwire.server._front.reloading import Reloading
 from envwire.server._front.sessions.life import END_REASONS, Event
@@ -39,7 +38,7 @@ from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.stream import Stream
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.allocation import Heap
-from envwire.server._ipc.fault_replies import fault_reply
+from envwire.server._ipc.fault_replies import fault_reply, malformed
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._processes.groups.groups import Groups
 from envwire.server.config import ServerConfig

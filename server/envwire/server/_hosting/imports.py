@@ -1,10 +1,14 @@
-"""Imports the modules that the operator named, by dotted name or by file path."""
+"""Imports the modules that the operator named, by dotted name or by file path, and keeps their sources as they were."""
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import linecache
+import os
+import site
 import sys
+import sysconfig
 import traceback
 from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
@@ -64,3 +68,33 @@ def _outside(frames: TracebackType | None) -> TracebackType | None:
 def _imports(frame: FrameType) -> bool:
     file = frame.f_code.co_filename
     return file == __file__ or "importlib" in file
+
+
+def operator_files() -> list[str]:
+    """Returns the source files of imported modules that are not part of Python or of an installed package."""
+    installed = _installed()
+    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    return sorted(
+        {
+            file
+            for file in files
+            if isinstance(file, str) and file.endswith(".py") and not file.startswith(installed)
+        }
+    )
+
+
+def _installed() -> tuple[str, ...]:
+    """Returns the folders of Python itself and of installed packages, including this one."""
+    here = Path(__file__).parents[3]  # also in an editable installation
+    paths = sysconfig.get_paths()
+    roots = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    roots |= {*site.getsitepackages(), site.getusersitepackages(), str(here)}
+    return tuple(root + os.sep for root in roots)
+
+
+def pin_sources() -> None:
+    """Caches the operator's sources for tracebacks, in this process and in those forked from it."""
+    for file in operator_files():
+        lines = linecache.getlines(file)
+        # An entry without a modification time is never checked against the file.
+        linecache.cache[file] = (sum(map(len, lines)), None, lines, file)

@@ -16,8 +16,7 @@ from envwire.codec import FaultError, Reason, encode_env_spec, envwire_family, g
 from envwire.envs.specs import EnvSpec
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
 from envwire.server._hosting.imports import import_named
-from envwire.server._hosting.library import PETTINGZOO_PREFIX, Library
-from envwire.server._hosting.unmatched import unmatched
+from envwire.server._hosting.library import PETTINGZOO_PREFIX, Library, unmatched
 from envwire.server._ipc.unknown_environment import unknown_environment
 from envwire.server._version import VERSION
 from envwire.server._words import did_you_mean

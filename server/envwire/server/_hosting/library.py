@@ -1,4 +1,4 @@
-"""A library of environments: its registry and its `make`."""
+"""A library of environments: its registry and its `make`; and the error for an id that none has."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 from envwire.codec import Family, FaultError, Reason
+from envwire.server._words import did_you_mean
 
 #: Prefix of patterns for PettingZoo's environments; the library is imported only for those.
 PETTINGZOO_PREFIX = "pettingzoo/"
@@ -96,3 +97,35 @@ def check_free(maker: str, own: Collection[str], kwargs: Mapping[str, Any]) -> N
             "environment gets it; rename the environment's parameter, or register the id with that argument. "
             "RemoteVectorEnv has num_envs=, vectorization_mode=, autoreset_mode= and wrappers=",
         )
+
+
+#: What to install and import for ids with each prefix.
+PACKAGES = {
+    "ALE/": ("ale-py", "ale_py"),
+    "MiniGrid-": ("minigrid", "minigrid"),
+    "BabyAI-": ("minigrid", "minigrid"),
+    "highway-": ("highway-env", "highway_env"),
+    "Fetch": ("gymnasium-robotics", "gymnasium_robotics"),
+    "MO-": ("mo-gymnasium", "mo_gymnasium"),
+}
+_GYMNASIUM = (
+    ". Gymnasium, which has many more, is not installed here: pip install 'envwire[gymnasium]'"
+)
+
+
+def unmatched(pattern: str, libraries: Sequence[Library]) -> LookupError:
+    """Returns the error for a pattern, with similar ids and the packages that may be missing."""
+    known = sorted({env_id for library in libraries for env_id in library.specs()})
+    names = [library.name for library in libraries]
+    if not (advice := _package(pattern, known)):
+        gymnasium = "" if "gymnasium" in names else _GYMNASIUM
+        otherwise = f"register it in a module, and name that module with --import{gymnasium}"
+        advice = did_you_mean(pattern, known, otherwise)
+    return LookupError(f"no environment matches {pattern!r} in {', '.join(names)}; {advice}")
+
+
+def _package(pattern: str, known: Sequence[str]) -> str:
+    for prefix, (package, module) in PACKAGES.items():
+        if pattern.startswith(prefix) and not any(each.startswith(prefix) for each in known):
+            return f"these come with {package}: pip install {package}, and serve with --import {module}"
+    return ""

@@ -1,9 +1,19 @@
-"""Encodes faults as replies."""
+"""Faults of requests that are refused, and their replies."""
 
 from __future__ import annotations
 
 from envwire.codec import FaultError, Reason, encode_fault
 from envwire.v1 import environment_pb2
+
+
+def malformed(text: str, protos: str = "envwire/v1") -> FaultError:
+    """Returns the MALFORMED_REQUEST error for a request.
+
+    Args:
+        text: What is wrong with it.
+        protos: The folder of the proto file that describes it.
+    """
+    return FaultError(Reason.MALFORMED_REQUEST, f"{text}; send what protos/{protos} describes")
 
 
 def fault_reply(fault: FaultError) -> environment_pb2.InteractResponse:

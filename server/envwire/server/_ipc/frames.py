@@ -19,8 +19,13 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from envwire.server._ipc.gathering import JOINED_BELOW, Buffer, send_some
-from envwire.server._ipc.message_slots import MessageSlots, MessageSlotsError
+from envwire.server._ipc.message_slots import (
+    JOINED_BELOW,
+    Buffer,
+    MessageSlots,
+    MessageSlotsError,
+    send_some,
+)
 
 #: Control socket message with a connection: the session's number, and its client's `ChannelUse`.
 ADMIT = struct.Struct("<Q??B16sB")

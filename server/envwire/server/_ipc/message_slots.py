@@ -1,4 +1,4 @@
-"""Message slots: shared memory for messages that are too large for the link.
+"""How messages that are too large for one small write are sent: several buffers at once, or through shared memory.
 
 A socket transfers megabytes in many pieces, and both ends wake up for each; a slot is written and read in one call.
 The slots are a memory file, sealed at its full length so that the other end cannot shrink it. Pages are kept for the
@@ -8,10 +8,45 @@ next message: a slot takes as much memory as the largest message that it has hel
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Sequence
 
-from envwire.server._ipc.gathering import Buffer
 from envwire.server._ipc.scoreboard import SLOT_BYTES, SLOTS_START, Scoreboard
+
+_MAX_BUFFERS = 512
+#: Below this size in bytes, joining buffers costs less than passing the kernel a list.
+JOINED_BELOW = 16384
+
+Buffer = bytes | memoryview
+
+
+def send_some(sock: socket.socket, buffers: Sequence[Buffer]) -> list[Buffer]:
+    """Sends as much of the buffers as the socket takes, all of them if it blocks, and returns the rest.
+
+    Raises:
+        OSError: The connection is gone.
+    """
+    length = sum(map(len, buffers))
+    left: list[Buffer] = [*buffers] if length >= JOINED_BELOW else [b"".join(buffers)]
+    try:
+        while left:
+            sent = sock.sendmsg(left[:_MAX_BUFFERS])
+            if sent == length:  # almost always
+                return []
+            left = _behind(left, sent)
+    except BlockingIOError:
+        pass
+    return left
+
+
+def _behind(buffers: list[Buffer], sent: int) -> list[Buffer]:
+    """Returns the buffers without their first `sent` bytes."""
+    for number, buffer in enumerate(buffers):
+        if sent < len(buffer):
+            return [memoryview(buffer)[sent:], *buffers[number + 1 :]]
+        sent -= len(buffer)
+    return []
+
 
 #: Smaller messages are faster on the socket.
 MIN_SLOT_BYTES = 1 << 17

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from envwire.server._logs.fields import extra
+from envwire.server._logs import extra
 from envwire.server._words import counted
 
 _log = logging.getLogger("envwire.server.output")

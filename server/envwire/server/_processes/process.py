@@ -23,7 +23,7 @@ from envwire.server._ipc.frames import (
     FrameError,
 )
 from envwire.server._ipc.orphans import kill
-from envwire.server._logs.fields import extra, of_sessions
+from envwire.server._logs import extra, of_sessions
 from envwire.server._processes.endpoints import FrontEndpoints, open_endpoints
 from envwire.server._processes.forkserver import ForkserverLink
 from envwire.server._processes.forkserver_start import ForkError, OnExit

@@ -1,21 +1,70 @@
-"""Requests that drive episodes: reset, step, render, saved states and close; and the table of all requests."""
+"""Requests that drive episodes: reset, step, render, saved states and close; the table of all requests.
+
+Values of answers that have no wire form become faults.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, cast
 
-from envwire.codec import CodecError, FaultError, Reason, fault_from_exception
+from envwire.codec import (
+    CodecError,
+    FaultError,
+    Reason,
+    encode_mapping,
+    encode_value,
+    fault_from_exception,
+)
 from envwire.codec.steps import write_step
 from envwire.server._hosting.np_random import mirror
 from envwire.server._hosting.vector.vector_hosts import is_vector
 from envwire.server._session.attributes import call_method, get_attribute, set_attribute
 from envwire.server._session.hosted_env import Answer, HostedEnv, reason_of
 from envwire.server._session.states import Event
-from envwire.server._session.values import check_info, write, write_info
 from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import values_pb2
 from envwire.wire.frames import Attachments
+
+
+def write(
+    value: Any, message: values_pb2.Value, name: str, attachments: Attachments | None
+) -> None:
+    """Encodes an environment's observation or frame.
+
+    Raises:
+        FaultError: UNSUPPORTED: the value has no wire form.
+    """
+    try:
+        encode_value(value, message, name, attachments=attachments)
+    except CodecError as error:
+        raise FaultError(Reason.UNSUPPORTED, str(error)) from error
+
+
+def write_info(info: Any, message: values_pb2.ValueMap, attachments: Attachments | None) -> None:
+    """Encodes an info; values without a wire form are replaced by a description.
+
+    Raises:
+        FaultError: ENVIRONMENT_RAISED: the info is not a dict.
+    """
+    check_info(info)
+    message.SetInParent()
+    mapping = cast("dict[Any, Any]", info)
+    encode_mapping(mapping, message, "info", opaque=True, attachments=attachments)
+
+
+def check_info(info: Any) -> None:
+    """Checks that an environment returned a dictionary as info.
+
+    Raises:
+        FaultError: ENVIRONMENT_RAISED: the info is not a dict.
+    """
+    if not isinstance(info, Mapping):
+        raise FaultError(
+            Reason.ENVIRONMENT_RAISED,
+            f"the environment returned an info of type {type(info).__name__}; it must be a dict",
+        )
 
 
 def reset(hosted: HostedEnv, request: pb.ResetRequest, answer: Answer) -> Event:

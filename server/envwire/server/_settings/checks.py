@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Union, cast
 
-from envwire.server._logs.setup import FORMATS
+from envwire.server._logs import FORMATS
 from envwire.server._settings.warm_items import are_items
 from envwire.wire.addresses import parse_address
 

@@ -13,7 +13,7 @@ import sys
 from typing import BinaryIO
 
 from envwire.server._auth.attribute_access import AttributeAccess
-from envwire.server._hosting.imports import BrokenModuleError
+from envwire.server._hosting.imports import BrokenModuleError, operator_files, pin_sources
 from envwire.server._hosting.libraries import (
     Catalogue,
     list_environments,
@@ -21,7 +21,6 @@ from envwire.server._hosting.libraries import (
     preload,
     program_catalogue,
 )
-from envwire.server._hosting.sources import operator_files, pin_sources
 from envwire.server._worker.confining.control_groups import ControlGroups
 from envwire.server._worker.confining.kernel import not_held
 from envwire.server._worker.forkserver import Forkserver

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from typing import TypeVar
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -30,3 +31,16 @@ class OperatorConsole(Console):
         """Yields the segments of what is shown; styles and movements of the cursor are not text."""
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else escaped(text), style, control)
+
+
+_T = TypeVar("_T")
+
+
+def tracked(items: Iterable[_T], what: str, total: int | None = None) -> Iterable[_T]:
+    """Yields items, with a progress bar that is gone in the end; `what` is its title."""
+    from rich.progress import track
+
+    from envwire.server.cli._console import OperatorConsole
+
+    hidden = not sys.stdout.isatty()
+    return track(items, what, total, transient=True, disable=hidden, console=OperatorConsole())

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from envwire.client import Credentials, ServerUnavailableError
-from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.pinning import pinned
+from envwire.client._transports.targets import ConnectWait
 
 PLAIN = Credentials(ca=None, cert=None, key=None, token=None)
 SECURE = Credentials(ca=b"ca", cert=None, key=None, token=None)

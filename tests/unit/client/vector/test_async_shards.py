@@ -10,7 +10,7 @@ import pytest
 
 from envwire.client import aio
 from envwire.client._recovery.async_handle import AsyncSessionHandle
-from envwire.client._vector.aio.async_shards import PendingSteps
+from envwire.client._vector.async_shards import PendingSteps
 from envwire.client._vector.making import VectorServers
 from envwire.codec import envwire_family
 

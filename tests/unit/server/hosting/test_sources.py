@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import envwire.server
-from envwire.server._hosting.imports import import_named
-from envwire.server._hosting.sources import operator_files, pin_sources
+from envwire.server._hosting.imports import import_named, operator_files, pin_sources
 
 
 @pytest.fixture

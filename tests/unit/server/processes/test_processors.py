@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envwire.server._processes import processors as _processors
+from envwire.server._processes import placement as _placement
 
 
 @pytest.mark.parametrize(
@@ -21,11 +21,11 @@ def test_cpu_count(
     file = tmp_path / "cpu.max"
     if quota is not None:
         file.write_text(quota)
-    monkeypatch.setattr(_processors, "_QUOTA", file)
-    monkeypatch.setattr(_processors, "_QUOTA_V1", tmp_path / "none")
+    monkeypatch.setattr(_placement, "_QUOTA", file)
+    monkeypatch.setattr(_placement, "_QUOTA_V1", tmp_path / "none")
     everything: Callable[[int], set[int]] = lambda _: set(range(64))  # noqa: E731 - typed so
     monkeypatch.setattr(os, "sched_getaffinity", everything, raising=False)
-    assert _processors.cpu_count() == expected
+    assert _placement.cpu_count() == expected
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ def test_cpu_count_of_version_1(
 ) -> None:
     (tmp_path / "cpu.cfs_quota_us").write_text(f"{quota}\n")
     (tmp_path / "cpu.cfs_period_us").write_text("100000\n")
-    monkeypatch.setattr(_processors, "_QUOTA", tmp_path / "none")
-    monkeypatch.setattr(_processors, "_QUOTA_V1", tmp_path)
+    monkeypatch.setattr(_placement, "_QUOTA", tmp_path / "none")
+    monkeypatch.setattr(_placement, "_QUOTA_V1", tmp_path)
     everything: Callable[[int], set[int]] = lambda _: set(range(64))  # noqa: E731 - typed so
     monkeypatch.setattr(os, "sched_getaffinity", everything, raising=False)
-    assert _processors.cpu_count() == expected
+    assert _placement.cpu_count() == expected

@@ -16,7 +16,7 @@ from envwire.client._env.episodes import call, generator
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.step_line import Call, StepLine
-from envwire.client._recovery.base_handle import BaseSessionHandle
+from envwire.client._recovery.base_handle import BaseSessionHandle, ConnectionStats
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._session.attributes import (
     CallMethod,
@@ -25,9 +25,8 @@ from envwire.client._session.attributes import (
     HasAttribute,
     SetAttribute,
 )
-from envwire.client._session.notices import Notice
+from envwire.client._session.events import Notice
 from envwire.client._session.operations import NewSpaces
-from envwire.client._session.stats import ConnectionStats
 from envwire.client.errors import InvalidRequestError, NotAllowedError
 from envwire.codec import (
     CodecError,

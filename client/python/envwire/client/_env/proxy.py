@@ -11,7 +11,7 @@ from envwire.client._env.episodes import call, mirrored_step, reset, step_many
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
-from envwire.client._env.steps import Steps
+from envwire.client._env.step_line import Steps
 from envwire.client._env.viewer import HUMAN, RENDERED, Viewer
 from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.session_handle import SessionHandle

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from envwire.client._drivers import keeper
 from envwire.client._drivers.this_process import THIS_PROCESS
@@ -16,9 +16,8 @@ from envwire.client._errors.losses import not_live
 from envwire.client._recovery.departure import Departures
 from envwire.client._recovery.making import Made, SessionMaker
 from envwire.client._recovery.strategies import RecoveryStrategy
-from envwire.client._session.notices import Notice
+from envwire.client._session.events import Notice
 from envwire.client._session.operations import Operation
-from envwire.client._session.stats import ConnectionStats
 from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb
 
@@ -27,6 +26,25 @@ if TYPE_CHECKING:
 
     from envwire.client._drivers.asyncio_driver import AsyncDriver
     from envwire.client._drivers.blocking import BlockingDriver
+
+
+class ConnectionStats(NamedTuple):
+    """Counters of one environment, since it was first made.
+
+    Attributes:
+        resumed: How often a session continued after its connection broke.
+        lost: How many sessions were lost.
+        recovered: How many of the lost sessions recovery replaced, so that the request was served.
+    """
+
+    resumed: int = 0
+    lost: int = 0
+    recovered: int = 0
+
+    def plus(self, resumed: int = 0, lost: int = 0, recovered: int = 0) -> ConnectionStats:
+        """Returns the sums of these counters and others."""
+        return ConnectionStats(self.resumed + resumed, self.lost + lost, self.recovered + recovered)
+
 
 _log = logging.getLogger("envwire.client")
 

@@ -5,15 +5,34 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from envwire.client._errors.losses import ENDS, is_lost
-from envwire.client._recovery.recovering import Recovering
-from envwire.client._session.operations import Replay
+from envwire.client._session.operations import Operation, Replay
 from envwire.client._session.recording.recording import NO_LOSS, Loss, Recording, Replayable
 from envwire.client.errors import RemoteError, ReplayError, ReplayMismatchError
 from envwire.codec import Reason
 from envwire.v1 import environment_pb2 as pb
+
+T = TypeVar("T")
+
+
+class Recovering(Protocol):
+    """The I/O of a recovery; its text names the environment in the log."""
+
+    async def ask(self, operation: Operation[T], *, recover: bool = False) -> T:
+        """Sends a request to the session and returns its result."""
+        raise NotImplementedError
+
+    async def make_again(self) -> None:
+        """Makes the environment again, in a session that replaces the lost one."""
+
+    async def discard(self, *, close: bool = False) -> None:
+        """Frees the connection of the session, and closes the session if `close`."""
+
+    async def pause(self, seconds: float) -> None:
+        """Waits."""
+
 
 #: Sends a request to one session and returns its result.
 Ask: TypeAlias = Callable[[Replay], Awaitable[pb.ReplayResponse]]

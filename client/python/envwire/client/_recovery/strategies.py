@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 
 from envwire.client._errors.losses import ENDS, is_lost
-from envwire.client._recovery.bring_back import Ask, bring_back, replay_first_log
-from envwire.client._recovery.recovering import Recovering
+from envwire.client._recovery.bring_back import Ask, Recovering, bring_back, replay_first_log
 from envwire.client._session.operations import Operation, Reset
 from envwire.client._session.recording.member_recording import MemberRecording
 from envwire.client._session.recording.recording import RESET_MASK, Recording

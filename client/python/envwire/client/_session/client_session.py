@@ -16,8 +16,7 @@ from google.protobuf.message import DecodeError
 
 from envwire.client._errors.faults import broken_answer, exception
 from envwire.client._errors.losses import ENDS
-from envwire.client._session.events import Answered, Event, Refused, SendAgain
-from envwire.client._session.notices import Notice, read_notices
+from envwire.client._session.events import Answered, Event, Notice, Refused, SendAgain, read_notices
 from envwire.client._session.operations import (
     Close,
     Operation,

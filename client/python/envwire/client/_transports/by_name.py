@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.pinning import pinned
-from envwire.client._transports.targets import checked
+from envwire.client._transports.targets import ConnectWait, checked
 from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
 

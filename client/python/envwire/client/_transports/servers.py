@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from envwire.client._transports.by_name import open_transport
-from envwire.client._transports.connect_wait import ConnectWait
+from envwire.client._transports.targets import ConnectWait
 from envwire.client._transports.transport import Compressing, PathWatching, Transport
 from envwire.client.errors import CapacityError, ServerUnavailableError, TlsError
 from envwire.client.options import ConnectionOptions

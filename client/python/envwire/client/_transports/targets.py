@@ -1,12 +1,59 @@
-"""Checks and parses targets: HOST:PORT and gRPC names that need no resolver."""
+"""Targets, HOST:PORT or any name that gRPC resolves, and how long to wait for the servers there."""
 
 from __future__ import annotations
 
+import os
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from envwire.client._errors.connections import no_answer, nothing_listens
+from envwire.client.credentials import Credentials
+from envwire.codec.durations import LONGEST_SECONDS
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
+
+
+#: Default wait for a server that neither answers nor refuses.
+_DEFAULT_SECONDS = 10.0
+
+
+class ConnectWait(NamedTuple):
+    """How long to wait for a server when connecting.
+
+    Attributes:
+        seconds: Seconds in all, over all attempts.
+        refused: Whether to keep trying if connections are refused: the server may be about to start.
+    """
+
+    seconds: float
+    refused: bool
+
+    @classmethod
+    def of(cls, connect_timeout: float | ConnectWait | None) -> ConnectWait:
+        """Returns the wait for the option `connect_timeout`; only an explicit timeout waits for a server to start."""
+        if isinstance(connect_timeout, ConnectWait):
+            return connect_timeout
+        if connect_timeout is None:
+            return cls(_DEFAULT_SECONDS, refused=False)
+        return cls(min(connect_timeout, LONGEST_SECONDS), refused=True)
+
+    def check(self, target: str, left: float, refused: bool) -> None:
+        """Checks after a failed attempt whether to make another one.
+
+        Args:
+            target: The server.
+            left: Seconds left.
+            refused: Whether the connection was refused.
+
+        Raises:
+            ServerUnavailableError: The time is up, or a refusal ends the wait.
+        """
+        if refused and (left <= 0 or not self.refused):
+            raise nothing_listens(target)
+        if left <= 0:
+            raise no_answer(target, self.seconds)
+
 
 _TARGET = re.compile(r"(?:(dns|ipv4|ipv6|unix|unix-abstract):(?://[^/]*/)?)?(.*)")
 _WEB = re.compile(r"https?://(?P<rest>[^/]*).*", re.IGNORECASE)
@@ -80,3 +127,44 @@ def ip_address_of(host: str) -> IPv4Address | IPv6Address | None:
         return ipaddress.ip_address(host)
     except ValueError:
         return None
+
+
+#: Variables that name a proxy, in the order in which gRPC reads them, and those that list the hosts without one.
+_VARIABLES = ("grpc_proxy", "https_proxy", "http_proxy")
+_EXCEPTIONS = ("no_grpc_proxy", "no_proxy")
+#: Ends of names that only a private network knows (RFC 6762, RFC 8375 and ICANN's reserved name).
+_PRIVATE_ENDS = (".local", ".localhost", ".internal", ".home.arpa")
+
+
+def proxy_variable(target: str, credentials: Credentials) -> str | None:
+    """Returns the variable that names the proxy of connections to `target`; None if they are made without one.
+
+    Args:
+        target: HOST:PORT, or any gRPC name.
+        credentials: Say whether proxies are used at all.
+    """
+    hosts = [host for host, _ in addresses(target)]
+    if not credentials.http_proxy or not hosts or any(map(_is_direct, hosts)):
+        return None
+    return _first_set(_VARIABLES)
+
+
+def _is_direct(host: str) -> bool:
+    return _is_private(host) or _is_excepted(host)
+
+
+def _is_private(host: str) -> bool:
+    if ip := ip_address_of(host.partition("%")[0]):
+        return ip.is_private or ip.is_loopback or ip.is_link_local
+    return "." not in host or host.endswith(_PRIVATE_ENDS)
+
+
+def _is_excepted(host: str) -> bool:
+    variable = _first_set(_EXCEPTIONS)
+    listed = os.environ[variable].split(",") if variable else []
+    ends = [entry.strip().lstrip("*") for entry in listed]
+    return any(end and host.endswith(end) for end in ends)
+
+
+def _first_set(names: tuple[str, ...]) -> str | None:
+    return next((name for name in names if os.environ.get(name)), None)

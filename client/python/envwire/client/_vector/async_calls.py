@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from envwire.client._vector.batching.batches import Bounds, cut_options, cut_seeds
-from envwire.client._vector.batching.gathering import first_finished
-from envwire.client._vector.batching.infos import Infos
+from envwire.client._vector.batches import Bounds, cut_options, cut_seeds
 from envwire.client._vector.env_info import VectorAttributes
+from envwire.client._vector.gathering import first_finished
+from envwire.client._vector.infos import Infos
 from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shard_pool import ShardPool
 from envwire.client._vector.shards import Shard, compact_bounds, env_ids, shards_of, too_few

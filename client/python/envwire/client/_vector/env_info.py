@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any, Generic
 
 from envwire.client._env.attributes import read_spaces
-from envwire.client._session.notices import Notice
-from envwire.client._session.stats import ConnectionStats
-from envwire.client._vector.batching.batches import Bounds, Cut, cutter
-from envwire.client._vector.batching.gathering import Gatherer, JoinInfos
-from envwire.client._vector.batching.infos import join_infos
+from envwire.client._recovery.base_handle import ConnectionStats
+from envwire.client._session.events import Notice
+from envwire.client._vector.batches import Bounds, Cut, cutter
+from envwire.client._vector.gathering import Gatherer, JoinInfos
+from envwire.client._vector.infos import join_infos
 from envwire.client._vector.shards import S
 from envwire.codec import Family, decode_env_spec, decode_mapping, decode_space
 from envwire.v1 import environment_pb2 as pb

@@ -9,8 +9,8 @@ from envwire.client._drivers.concurrently import at_once
 from envwire.client._env.viewer import HUMAN
 from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.strategies import SHARD_STRATEGIES
-from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.servers import Servers, ServerSearch, Targets
+from envwire.client._transports.targets import ConnectWait
 from envwire.client._transports.transport import Transport, call
 from envwire.client._vector.env_info import NATIVE
 from envwire.client._vector.layout import Capacity, ShardSpec, lay_out

@@ -11,7 +11,7 @@ from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._session.attributes import CallMethod, GetAttribute, GetGenerators, SetAttribute
 from envwire.client._session.operations import Render
 from envwire.client._vector.async_calls import AsyncCalls
-from envwire.client._vector.batching.batches import Bounds
+from envwire.client._vector.batches import Bounds
 from envwire.client._vector.shards import Shard
 from envwire.envs.type_guards import is_tuple_or_list
 

@@ -18,8 +18,8 @@ from envwire.client._session.requests import (
     set_vector,
 )
 from envwire.client._transports.transport import Transport
-from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.env_info import NATIVE
+from envwire.client._vector.infos import Infos
 from envwire.client._vector.making import VectorServers, most_per_session
 from envwire.client._vector.members import Members
 from envwire.client._vector.shard_pool import ShardPool

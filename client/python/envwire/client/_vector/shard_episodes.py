@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._session.operations import Operation, Reset, Step
-from envwire.client._vector.batching.batches import ResetOptions
-from envwire.client._vector.batching.infos import Infos
+from envwire.client._vector.batches import ResetOptions
+from envwire.client._vector.infos import Infos
 from envwire.client._vector.layout import ShardSpec
 from envwire.client.errors import RemoteError, SessionClosedError
 from envwire.codec import Family

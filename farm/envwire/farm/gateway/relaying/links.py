@@ -12,8 +12,7 @@ import grpc.aio
 from grpc_health.v1 import health_pb2
 
 from envwire.codec import FaultError, Reason
-from envwire.codec.errors.statuses import reason_of
-from envwire.codec.notices import TRAILER
+from envwire.codec.errors.statuses import TRAILER, reason_of
 from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.registry.states import Member
 from envwire.server._front.grpc.edge import STATUS_KEY

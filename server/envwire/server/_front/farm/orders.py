@@ -13,7 +13,7 @@ from envwire.server._auth.client import FARM_PREFIX, TOKEN_PREFIX, Client
 from envwire.server._auth.scopes import EVERYTHING, Scope
 from envwire.server._front.admin_service import AdminService
 from envwire.server._front.sessions.table import Sessions
-from envwire.server._logs.fields import extra
+from envwire.server._logs import extra
 
 _log = logging.getLogger("envwire.server")
 

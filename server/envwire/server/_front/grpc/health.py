@@ -12,8 +12,7 @@ from grpc_health.v1 import health, health_pb2
 from envwire.codec import FaultError
 from envwire.server._auth.access import Access
 from envwire.server._front.grpc.edge import Context, connection_of, peer_identity
-from envwire.server._front.grpc.scoped import request_of
-from envwire.server._front.grpc.service import SERVICE
+from envwire.server._front.grpc.service import SERVICE, request_of
 
 #: Most simultaneous watches by unauthenticated callers, over all connections.
 MAX_WATCHING = 256

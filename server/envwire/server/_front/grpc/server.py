@@ -14,7 +14,7 @@ from grpc_reflection.v1alpha import reflection
 
 from envwire.admin.v1 import admin_pb2
 from envwire.codec import FaultError
-from envwire.codec.notices import TRAILER
+from envwire.codec.errors.statuses import TRAILER
 from envwire.server._front.admin_requests import PROTOS
 from envwire.server._front.front import Front
 from envwire.server._front.grpc.edge import (
@@ -27,8 +27,12 @@ from envwire.server._front.grpc.edge import (
     turn_away,
 )
 from envwire.server._front.grpc.health import Health
-from envwire.server._front.grpc.scoped import scoped_methods
-from envwire.server._front.grpc.service import SERVICE, method_handlers, read_message
+from envwire.server._front.grpc.service import (
+    SERVICE,
+    method_handlers,
+    read_message,
+    scoped_methods,
+)
 from envwire.server._front.grpc.tracing import tracing
 from envwire.server._front.grpc.watching import SERVICE as WATCHING
 from envwire.server._front.grpc.watching import watching_handlers

@@ -15,7 +15,7 @@ from envwire.observe.v1 import observe_pb2
 from envwire.server._auth.access import Access
 from envwire.server._auth.client import Client
 from envwire.server._front.grpc.edge import Context, peer_identity
-from envwire.server._front.grpc.scoped import refusing, request_of, scoped_methods
+from envwire.server._front.grpc.service import refusing, request_of, scoped_methods
 from envwire.server._front.observing.service import Identify, ObserveService
 
 SERVICE = observe_pb2.DESCRIPTOR.services_by_name["ObserveService"].full_name

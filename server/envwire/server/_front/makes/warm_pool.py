@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from envwire.codec import FaultError, encode_mapping
 from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._front.sessions.table import Sessions
-from envwire.server._logs.fields import extra
+from envwire.server._logs import extra
 from envwire.server._processes.forkserver_start import Loaded
 from envwire.server._processes.groups.groups import Group, Groups
 from envwire.server._processes.link import LinkLostError, SessionLink

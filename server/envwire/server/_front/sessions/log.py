@@ -9,7 +9,7 @@ from envwire.codec import FaultError, Reason
 from envwire.codec.errors.statuses import reason_of
 from envwire.server._front.sessions.life import Life
 from envwire.server._front.sessions.record import SessionRecord
-from envwire.server._logs.fields import extra
+from envwire.server._logs import extra
 from envwire.server._words import counted
 from envwire.v1 import environment_pb2 as pb
 

@@ -10,7 +10,7 @@ import contextlib
 import socket
 from collections.abc import Iterator
 
-from envwire.server._ipc.gathering import Buffer, send_some
+from envwire.server._ipc.message_slots import Buffer, send_some
 from envwire.server._worker.direct.encoder import Encoder
 from envwire.server._worker.direct.shared_device import SharedDevice
 from envwire.server._worker.direct.shared_memory import Boxes, SharedSlots

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from envwire.codec.notices import draining_notice
+from envwire.codec.errors.statuses import draining_notice
 from envwire.device.devices import CUDA, DeviceError, Identity
 from envwire.server._ipc.fault_replies import too_large
 from envwire.server._ipc.frames import ChannelUse, Encode, FrameSocket

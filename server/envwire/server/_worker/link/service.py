@@ -1,4 +1,4 @@
-"""Serves the frames that arrive on the link.
+"""Serves the frames that arrive on the link, and takes the pictures that watchers want.
 
 Control frames, which only the front writes, make, end and acknowledge sessions. Client frames are only ever passed to
 their session.
@@ -6,25 +6,67 @@ their session.
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
+
+import numpy as np
 
 from envwire.codec import FaultError, Reason, fault_from_exception
 from envwire.codec.fastpath.attached_arrays import pieces
+from envwire.envs.type_guards import is_tuple_or_list
+from envwire.server._hosting.np_random import generator_state, restore_generator
+from envwire.server._hosting.vector.vector_hosts import MembersHost
 from envwire.server._ipc.allocation import keep_freed_memory
 from envwire.server._ipc.fault_replies import fault_reply, too_large
 from envwire.server._ipc.frames import STOPS_AT, Frame, FrameError, FrameSocket, Kind, pack_header
 from envwire.server._ipc.message_slots import MIN_SLOT_BYTES
-from envwire.server._ipc.pictures import RENDER_MODE
+from envwire.server._ipc.pictures import RENDER_MODE, pack_picture, pack_reason
 from envwire.server._session.states import State
 from envwire.server._session.warning_log import WarningLog
 from envwire.server._worker.direct.service import DirectService
-from envwire.server._worker.link.camera import take_picture
 from envwire.server._worker.link.making import SessionMaker, Started
 from envwire.server._worker.sessions import ProcessSessions
+
+
+def take_picture(env: Any) -> bytes:
+    """Renders an environment, or a vector environment's first member; returns the message for the front.
+
+    An exception becomes the reason why there is no picture; the client, which did not ask for one, does not see it.
+
+    Args:
+        env: The environment, with its wrappers.
+    """
+    if env.render_mode != RENDER_MODE:
+        return pack_reason(f"it was not made with render_mode={RENDER_MODE!r}")
+    shown = env.members[0] if isinstance(env, MembersHost) else env
+    begun = time.perf_counter()
+    try:
+        with _generators_kept(shown):
+            rendered = shown.render()
+        frame = rendered[0] if is_tuple_or_list(rendered) else rendered
+        return pack_picture(frame, time.perf_counter() - begun)
+    except Exception as error:
+        return pack_reason(f"{type(error).__name__}: {error}", time.perf_counter() - begun)
+
+
+@contextlib.contextmanager
+def _generators_kept(env: Any) -> Generator[None]:
+    """Restores the random generators' state afterwards, since some environments draw numbers to render."""
+    state = generator_state(env.unwrapped)
+    of_numpy, of_python = np.random.get_state(), random.getstate()
+    try:
+        yield
+    finally:
+        restore_generator(env.unwrapped, state)
+        np.random.set_state(of_numpy)
+        random.setstate(of_python)
+
 
 #: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _CLOSED, _REPLY = State.CLOSED, Kind.REPLY

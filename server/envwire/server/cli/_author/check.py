@@ -27,7 +27,7 @@ def check(
     """
     from envwire.server.cli._author.checks import CHECKS, findings
     from envwire.server.cli._author.subject import Subject
-    from envwire.server.cli._progress import tracked
+    from envwire.server.cli._console import tracked
     from envwire.server.server import ServerError
 
     with reporting("check", ServerError):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from envwire.server._recording.episodes import Episode, episodes
 from envwire.server._recording.reader import RecordedSession
 from envwire.server._words import counted
-from envwire.server.cli._progress import tracked
+from envwire.server.cli._console import tracked
 
 _COLUMNS = (
     *("recording", "member", "episode", "step", "time", "seed", "action", "reward"),

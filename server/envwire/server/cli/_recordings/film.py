@@ -21,7 +21,7 @@ from envwire.client._errors.faults import checked
 from envwire.codec import decode_mapping, decode_value, envwire_family
 from envwire.server._recording.reader import RecordedSession, RecordingError
 from envwire.server._words import counted
-from envwire.server.cli._progress import tracked
+from envwire.server.cli._console import tracked
 from envwire.server.cli._recordings.differences import difference
 from envwire.server.cli._recordings.replayer import replaying, requests
 from envwire.v1 import environment_pb2 as pb

@@ -12,7 +12,7 @@ from envwire.codec import decode_env_spec, decode_space, gymnasium_family
 from envwire.server._recording.episodes import Episode, episodes
 from envwire.server._recording.reader import RecordedSession, RecordingError
 from envwire.server._words import counted
-from envwire.server.cli._progress import tracked
+from envwire.server.cli._console import tracked
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import spaces_pb2
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from envwire.server._logs.setup import log_to_stderr
+from envwire.server._logs import log_to_stderr
 from envwire.server._settings.sources import gather
 from envwire.server.cli._failures import stop
 from envwire.server.cli._serve.live_page import Dashboard, DashboardPort, live_page

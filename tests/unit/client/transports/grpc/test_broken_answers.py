@@ -12,7 +12,7 @@ import grpc
 import pytest
 
 from envwire.client import RemoteEnv, RemoteError, RemoteVectorEnv, aio
-from envwire.codec.notices import TRAILER
+from envwire.codec.errors.statuses import TRAILER
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import RESPONSES
 

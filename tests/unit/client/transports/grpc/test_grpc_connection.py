@@ -8,8 +8,8 @@ from unittest.mock import create_autospec
 import grpc
 import pytest
 
-from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.grpc.grpc_connection import Connection
+from envwire.client._transports.targets import ConnectWait
 from envwire.client.credentials import Credentials
 from envwire.client.errors import ServerUnavailableError
 

@@ -8,9 +8,9 @@ from unittest.mock import create_autospec
 import grpc
 import pytest
 
-from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.grpc import grpc_transports
 from envwire.client._transports.grpc.grpc_connection import Connection
+from envwire.client._transports.targets import ConnectWait
 from envwire.client.credentials import Credentials
 from envwire.client.errors import RequestTimeoutError
 from envwire.wire.envelope import REQUESTS

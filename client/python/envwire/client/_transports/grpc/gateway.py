@@ -16,13 +16,13 @@ from typing import Any
 import grpc
 from google.protobuf.message import DecodeError
 
-from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.grpc.grpc_connection import (
     PATHS,
     Connection,
     open_channel,
     status_of,
 )
+from envwire.client._transports.targets import ConnectWait
 from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError
 from envwire.codec import Reason

@@ -15,7 +15,6 @@ import grpc
 from envwire.client._drivers.watchdog import Deadline
 from envwire.client._errors.connections import broken, timed_out
 from envwire.client._session.requests import GET_STATS
-from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.grpc.forking import forks
 from envwire.client._transports.grpc.gateway import make_with_ticket
 from envwire.client._transports.grpc.grpc_connection import (
@@ -27,10 +26,11 @@ from envwire.client._transports.grpc.grpc_connection import (
     status_of,
     trailer,
 )
+from envwire.client._transports.targets import ConnectWait
 from envwire.client.credentials import Credentials
 from envwire.client.errors import ServerUnavailableError
+from envwire.codec.errors.statuses import TRAILER
 from envwire.codec.fastpath.attached_arrays import EXTRACTED_FROM, extract_arrays
-from envwire.codec.notices import TRAILER
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
 from envwire.wire.envelope import REQUESTS, RESPONSES, STEP_REQUEST, STEP_RESPONSE, with_header

@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from envwire.client._vector.batching.infos import join_infos
+from envwire.client._vector.infos import join_infos
 from envwire.server._hosting.vector.columns import columns, gather
 from envwire.testing.comparing import identical
 

@@ -19,10 +19,10 @@ from envwire.client._session.requests import (
 )
 from envwire.client._transports.servers import Targets
 from envwire.client._transports.transport import Transport
-from envwire.client._vector.aio.async_shards import AsyncShard, PendingSteps, all_of
-from envwire.client._vector.batching.batches import cut_options, cut_seeds
-from envwire.client._vector.batching.infos import Infos
+from envwire.client._vector.async_shards import AsyncShard, PendingSteps, all_of
+from envwire.client._vector.batches import cut_options, cut_seeds
 from envwire.client._vector.env_info import NATIVE, VectorAttributes
+from envwire.client._vector.infos import Infos
 from envwire.client._vector.making import VectorServers, most_per_session
 from envwire.client._vector.members import call_each, cut_values, joined
 from envwire.client._vector.shard_episodes import StepResult

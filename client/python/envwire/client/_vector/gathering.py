@@ -10,8 +10,8 @@ import numpy as np
 from envwire.client._drivers.concurrently import at_once
 from envwire.client._transports.portability import POLLIN, new_poll
 from envwire.client._transports.recycled import Recycled
-from envwire.client._vector.batching.batches import BatchBuffer, Merge, merger, row_bytes
-from envwire.client._vector.batching.infos import Infos
+from envwire.client._vector.batches import BatchBuffer, Merge, merger, row_bytes
+from envwire.client._vector.infos import Infos
 from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shards import Shard
 from envwire.client.errors import RemoteError

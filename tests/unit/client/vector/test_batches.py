@@ -12,8 +12,8 @@ from gymnasium.vector.utils import iterate
 
 import envwire.envs as gym
 from envwire.client._transports.recycled import Recycled
-from envwire.client._vector.batching.batches import BatchBuffer, cutter, merger, row_bytes
-from envwire.client._vector.batching.infos import join_infos, rows
+from envwire.client._vector.batches import BatchBuffer, cutter, merger, row_bytes
+from envwire.client._vector.infos import join_infos, rows
 from envwire.codec import envwire_family
 from envwire.envs.spaces.batches.elements import elements_of
 from envwire.envs.vector import VectorEnv

@@ -1,1 +1,0 @@
-"""Remote vector environments of asyncio clients."""

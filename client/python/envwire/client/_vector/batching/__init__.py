@@ -1,1 +1,0 @@
-"""Batches of vector environments: splits actions and resets for sessions, and joins observations and infos."""

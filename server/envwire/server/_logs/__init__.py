@@ -1,1 +1,0 @@
-"""The form of log lines: text for people, JSON for programs."""
