@@ -18,6 +18,7 @@ from enum import IntEnum
 from typing import Any
 
 import envwire.client._transports.grpc.grpc_transports
+import envwire.client._transports.grpc.unary
 from envwire.client import RemoteEnv, RemoteError, RequestTimeoutError, SessionLostError
 from tests.faults.hungry_envs import HUNGRY
 from tests.faults.scene import channel_of
@@ -25,7 +26,7 @@ from tests.faults.scene import channel_of
 _EPISODE = 500
 #: Signal on which a client resets its direct channel, wherever it is in a step.
 RESET = signal.SIGUSR1
-assert envwire.client._transports.grpc.grpc_transports  # imported once, for all
+assert envwire.client._transports.grpc.unary  # imported once, for all
 
 
 class Column(IntEnum):

@@ -18,7 +18,8 @@ os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "1")
 
 
 def _grpc(name: str, target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
-    from envwire.client._transports.grpc.grpc_transports import StreamTransport, UnaryTransport
+    from envwire.client._transports.grpc.grpc_transports import StreamTransport
+    from envwire.client._transports.grpc.unary import UnaryTransport
 
     kinds: dict[str, Callable[..., Transport]] = {
         "unary": UnaryTransport,

@@ -8,7 +8,7 @@ from unittest.mock import create_autospec
 import grpc
 import pytest
 
-from envwire.client._transports.grpc import grpc_transports
+from envwire.client._transports.grpc import grpc_transports, unary
 from envwire.client._transports.grpc.grpc_connection import Connection
 from envwire.client._transports.targets import ConnectWait
 from envwire.client.credentials import Credentials
@@ -33,7 +33,7 @@ def test_a_wait_for_a_thread_that_is_stuck_ends(monkeypatch: pytest.MonkeyPatch)
     connection.target, connection.metadata = "localhost:50051", ()
     connection.channel.unary_unary.return_value.future.return_value = Stuck()
     monkeypatch.setattr(grpc_transports, "Connection", lambda *_: connection)
-    transport = grpc_transports.UnaryTransport(
+    transport = unary.UnaryTransport(
         "localhost:50051", ConnectWait(0.0, refused=False), Credentials()
     )
     transport.send(REQUESTS.wrap("close", b""), 2.0)
