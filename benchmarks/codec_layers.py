@@ -24,7 +24,7 @@ import envwire.envs
 from envwire.codec import decode_value, encode_value, envwire_family
 from envwire.codec.fastpath import leaves, values
 from envwire.codec.fastpath.attached_arrays import extract_arrays, pieces
-from envwire.codec.fastpath.leaves import Leaf, Unknown
+from envwire.codec.fastpath.leaves import ScalarTemplate, Unknown
 from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
 from envwire.codec.steps import StepCodec, StepResult
 from envwire.envs import spaces
@@ -177,14 +177,14 @@ def without_arrays() -> Generator[None]:
 def without_plain_values() -> Generator[None]:
     """Encodes and decodes plain values and their containers by protobuf."""
 
-    def refuse(self: Leaf, value: Any = None) -> None:
+    def refuse(self: ScalarTemplate, value: Any = None) -> None:
         original(self, value)
         if value is not None and self._layout is None:  # pyright: ignore[reportPrivateUsage]
             raise Unknown
 
-    original = Leaf.__init__
+    original = ScalarTemplate.__init__
     with ExitStack() as stack:
-        stack.enter_context(patch.object(Leaf, "__init__", refuse))
+        stack.enter_context(patch.object(ScalarTemplate, "__init__", refuse))
         stack.enter_context(patch.object(values, "_spelled", _nothing))
         stack.enter_context(patch.object(values, "_said", _otherwise))
         yield

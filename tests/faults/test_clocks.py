@@ -256,7 +256,7 @@ def test_a_process_that_answers_may_leave_a_client_unread() -> None:
         scene.clients[0].send(b"a step")
         for _ in range(100):
             assert scene.pass_time(0.3) is None
-            if scene.session.activity.busy_since is not None:
+            if scene.session.liveness.busy_since is not None:
                 scene.session.on_reply()
         assert 20 < len(scene.process.asked) < 60
 

@@ -25,7 +25,7 @@ from envwire.dashboard.tiles import Tiles
 from envwire.dashboard.watching import Watcher
 from envwire.envs.type_guards import is_mapping
 from envwire.observe.v1 import observe_pb2
-from envwire.server._words import counted
+from envwire.server._grammar import counted
 
 _PAGE = Path(__file__).with_name("page")
 _SECOND = 1.0

@@ -103,12 +103,16 @@ def test_a_header_is_put_in_and_taken_off(
     bare = request.SerializeToString()
     body = getattr(request, request.WhichOneof("request") or "")
     body.header.CopyFrom(header)
-    addressed = with_header(bare, written(header))
-    assert addressed == request.SerializeToString()
-    parts = split_header(addressed)
+    split_session_request = with_header(bare, written(header))
+    assert split_session_request == request.SerializeToString()
+    parts = split_header(split_session_request)
     assert parts == (written(header), bare)
     assert parts.parse_header() == header
-    assert without_header(addressed) == without_header(with_header(bare, written(another))) == bare
+    assert (
+        without_header(split_session_request)
+        == without_header(with_header(bare, written(another)))
+        == bare
+    )
 
 
 @PROFILE

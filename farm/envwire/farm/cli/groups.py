@@ -38,7 +38,7 @@ def groups(
 
         typer.echo(MessageToJson(answer, preserving_proto_field_name=True))
     else:
-        from envwire.server._words import counted
+        from envwire.server._grammar import counted
         from envwire.server.cli._inspect.tables import print_table
 
         waiting = sum(each.waiting for each in answer.groups)

@@ -14,7 +14,7 @@ from envwire.farm.gateway.groups.demand import Target
 from envwire.farm.gateway.groups.failures import EngineError, Failure, Kind
 from envwire.farm.gateway.groups.group import Group
 from envwire.farm.gateway.groups.groups import Groups
-from envwire.server._words import counted
+from envwire.server._grammar import counted
 
 _log = logging.getLogger("envwire.farm")
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from envwire.farm.gateway.gateway import Running
 from envwire.farm.gateway.registry.states import State
-from envwire.server._words import counted
+from envwire.server._grammar import counted
 
 _log = logging.getLogger("envwire.farm")
 

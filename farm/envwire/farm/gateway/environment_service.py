@@ -32,9 +32,9 @@ from envwire.server._front.grpc.edge import (
     RESERVATION_KEY,
     Context,
     abort,
+    abort_unauthenticated,
     answer_deadline,
     peer_identity,
-    turn_away,
 )
 from envwire.server._front.grpc.service import method_handlers, read_message
 from envwire.server._ipc.fault_replies import fault_reply, malformed
@@ -84,7 +84,7 @@ class EnvironmentService:
             client = self._access.identify(peer_identity(context, self._access))
             client.check(kind)
         except FaultError as fault:
-            await turn_away(context, fault)
+            await abort_unauthenticated(context, fault)
         message = await read_message(context)
         try:
             answer = await self._answer(method, kind, message, context, client)
@@ -139,7 +139,7 @@ class EnvironmentService:
                 client.check(REQUESTS.kind(message))
                 await context.write(await self._reply(message, upstreams, client))
         except FaultError as fault:
-            await turn_away(context, fault)
+            await abort_unauthenticated(context, fault)
         except ServerGoneError as error:
             await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
         finally:

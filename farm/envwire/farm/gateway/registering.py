@@ -25,12 +25,12 @@ from envwire.farm.gateway.orders.outbox import Outbox
 from envwire.farm.gateway.orders.registrations import Registration, Registrations
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
-from envwire.farm.gateway.registry.succession import TakenError
+from envwire.farm.gateway.registry.succession import DuplicateServerError
 from envwire.farm.gateway.relaying.tunnels import Tunnels
 from envwire.farm.v1 import farm_pb2 as pb
 from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._auth.client import Client
-from envwire.server._front.grpc.edge import Context, peer_identity, turn_away
+from envwire.server._front.grpc.edge import Context, abort_unauthenticated, peer_identity
 from envwire.server._ipc.fault_replies import malformed
 
 #: Longest time between two reports of a server, in seconds.
@@ -82,8 +82,8 @@ class Registering:
         try:
             member = await self._admit(context)
         except FaultError as fault:
-            await turn_away(context, fault)
-        except TakenError as error:
+            await abort_unauthenticated(context, fault)
+        except DuplicateServerError as error:
             await context.abort(grpc.StatusCode.ALREADY_EXISTS, str(error))
         # At once: a Make that waited for the server reserves its slot over the registration.
         registration = Registration(self._clock)
@@ -97,7 +97,7 @@ class Registering:
                 await context.write(answer)
             self._registry.leave(member, self._clock())
         except FaultError as fault:
-            await turn_away(context, fault)
+            await abort_unauthenticated(context, fault)
         finally:
             self._registrations.remove(member, registration)
             self._registry.disconnect(member, self._clock())
@@ -108,7 +108,7 @@ class Registering:
             client = self._identify(peer_identity(context, self._access))
             tunnel = self._tunnels.find(client.name, context)
         except FaultError as fault:
-            await turn_away(context, fault)
+            await abort_unauthenticated(context, fault)
         await tunnel.carry(context)
         await context.abort(grpc.StatusCode.UNAVAILABLE, "the connection ended; call again")
 
@@ -137,7 +137,7 @@ class Registering:
 
         Raises:
             FaultError: The server may not join.
-            TakenError: The server would replace another one.
+            DuplicateServerError: The server would replace another one.
         """
         peer = peer_identity(context, self._access)
         client = self._identify(peer)

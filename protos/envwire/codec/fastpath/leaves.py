@@ -27,7 +27,7 @@ _LARGEST: Final = 2**63 - 1
 _FALSE, _TRUE, _NOTHING = _BOOLEAN + b"\0", _BOOLEAN + b"\1", _NONE + b"\0"
 
 
-class Unknown(Exception):  # noqa: N818 - not an error: protobuf handles what is unknown here
+class FastPathMiss(Exception):  # noqa: N818 - not an error: protobuf handles what is unknown here
     """A value that is left to protobuf, or the bytes of one."""
 
 
@@ -40,7 +40,7 @@ class _Integers(dict[int, bytes]):
 
     def __missing__(self, value: int) -> bytes:
         if not ~_LARGEST <= value <= _LARGEST:
-            raise Unknown
+            raise FastPathMiss
         return _spelled(value)
 
 
@@ -67,7 +67,7 @@ def _text(value: str) -> bytes:
     try:
         text = value.encode()
     except UnicodeEncodeError:
-        raise Unknown from None
+        raise FastPathMiss from None
     return b"".join((_TEXT, varint(len(text)), text))
 
 
@@ -78,13 +78,13 @@ def _bytes(value: bytes) -> bytes:
 def _read_integer(raw: bytes, index: int, end: int) -> int:
     number, behind = read_varint(raw, index)
     if behind != end or number >> 64:
-        raise Unknown
+        raise FastPathMiss
     return number >> 1 ^ -(number & 1)
 
 
 def _read_float(raw: bytes, index: int, end: int) -> float:
     if end - index != _DOUBLE.size:
-        raise Unknown
+        raise FastPathMiss
     value: float = _DOUBLE.unpack_from(raw, index)[0]
     return value
 
@@ -93,13 +93,13 @@ def _read_text(raw: bytes, index: int, end: int) -> str:
     try:
         return _read_bytes(raw, index, end).decode()
     except UnicodeDecodeError:
-        raise Unknown from None
+        raise FastPathMiss from None
 
 
 def _read_bytes(raw: bytes, index: int, end: int) -> bytes:
     length, start = read_varint(raw, index)
     if start + length != end or start < index:
-        raise Unknown
+        raise FastPathMiss
     return raw[start:end]
 
 
@@ -111,7 +111,7 @@ WRITERS: Final[dict[Any, Callable[[Any], bytes]]] = {
     str: _text,
     bytes: _bytes,
 }
-"""Functions that encode a plain value, by its exact type; they may raise `Unknown`."""
+"""Functions that encode a plain value, by its exact type; they may raise `FastPathMiss`."""
 
 READERS: Final[dict[bytes, Callable[[bytes, int, int], Any]]] = {
     _INTEGER: _read_integer,
@@ -119,12 +119,12 @@ READERS: Final[dict[bytes, Callable[[bytes, int, int], Any]]] = {
     _TEXT: _read_text,
     _BYTES: _read_bytes,
 }
-"""Functions that decode the plain value between two indices, by its tag; they may raise `Unknown`.
+"""Functions that decode the plain value between two indices, by its tag; they may raise `FastPathMiss`.
 
 None and booleans are not here: each has only the form in `KNOWN`."""
 
 
-class Leaf:
+class ScalarTemplate:
     """A node without containers: plain values, and arrays with the layout of the last one."""
 
     def __init__(self, value: Any = None) -> None:
@@ -135,7 +135,7 @@ class Leaf:
     def _learn(self, value: Any) -> ArrayLayout:
         layout = self._layout = layout_of(value)
         if layout is None:
-            raise Unknown
+            raise FastPathMiss
         return layout
 
     def write(self, value: Any, parts: list[bytes], attachments: Attachments | None) -> int:
@@ -166,5 +166,5 @@ class Leaf:
             return plain(raw, start + 1, end)
         value = UNKNOWN if self._layout is None else self._layout.read(raw, start, end, area)
         if value is UNKNOWN:
-            raise Unknown
+            raise FastPathMiss
         return value

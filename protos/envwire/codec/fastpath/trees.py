@@ -2,7 +2,7 @@
 
 A tree remembers nested containers: the bytes before each element, and the element's last length. If an element has the
 same length again, the remembered bytes are joined or compared unchanged; otherwise the lengths around it are written or
-parsed again. Containers of another type, other keys, and values of a type without leaves raise `Unknown`.
+parsed again. Containers of another type, other keys, and values of a type without leaves raise `FastPathMiss`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import is_
 from typing import Any, Final, TypeAlias, cast
 
-from envwire.codec.fastpath.leaves import WRITERS, Leaf, Unknown
+from envwire.codec.fastpath.leaves import WRITERS, FastPathMiss, ScalarTemplate
 from envwire.v1 import values_pb2
 from envwire.wire.frames import Area, Attachments
 from envwire.wire.varints import read_varint, tag, varint
@@ -61,7 +61,7 @@ class _Slot:
         length, _ = read_varint(raw, self._skip(raw, index) + len(self._before))
         fitted = self.fit(length)
         if not raw.startswith(fitted[1], index):
-            raise Unknown
+            raise FastPathMiss
         return fitted
 
     def _prefix(self, length: int) -> bytes:
@@ -121,7 +121,7 @@ class _Branch:
         """Returns the container from `start` to `end`, all of which it has to take up."""
         length, index = read_varint(raw, start + 1)
         if raw[start : start + 1] != self._mark or index + length != end:
-            raise Unknown
+            raise FastPathMiss
         values: list[Any] = []
         for slot in self._slots:
             length, prefix, ahead = slot.fitted
@@ -130,14 +130,14 @@ class _Branch:
             start = index + ahead
             index = start + length
             if index > end:
-                raise Unknown
+                raise FastPathMiss
             values.append(slot.node.read(raw, start, index, area))
         if index != end:
-            raise Unknown
+            raise FastPathMiss
         return self._built(values)
 
     def _elements(self, value: Any) -> Iterable[Any]:
-        """Returns the elements of a container; raises `Unknown` if it is not like the last one."""
+        """Returns the elements of a container; raises `FastPathMiss` if it is not like the last one."""
         raise NotImplementedError
 
     def _built(self, values: list[Any]) -> Any:
@@ -148,13 +148,13 @@ class _Branch:
 class _Row(_Branch):
     """A node of lists, or of tuples."""
 
-    def __init__(self, mark: bytes, elements: Any, grow: Callable[[Any], Node]) -> None:
-        super().__init__(mark, [_Slot(grow(element)) for element in elements])
+    def __init__(self, mark: bytes, elements: Any, build_template: Callable[[Any], Node]) -> None:
+        super().__init__(mark, [_Slot(build_template(element)) for element in elements])
         self._kind: type[Any] = type(elements)
 
     def _elements(self, value: Any) -> Iterable[Any]:
         if type(value) is not self._kind or len(value) != len(self._slots):
-            raise Unknown
+            raise FastPathMiss
         return cast("Iterable[Any]", value)
 
     def _built(self, values: list[Any]) -> Any:
@@ -164,19 +164,23 @@ class _Row(_Branch):
 class _Table(_Branch):
     """A node of dictionaries with the same keys in the same order."""
 
-    def __init__(self, mark: bytes, items: dict[Any, Any], grow: Callable[[Any], Node]) -> None:
+    def __init__(
+        self, mark: bytes, items: dict[Any, Any], build_template: Callable[[Any], Node]
+    ) -> None:
         names = tuple(items)
-        super().__init__(mark, [_Entry(grow(items[name]), _before_item(name)) for name in names])
+        super().__init__(
+            mark, [_Entry(build_template(items[name]), _before_item(name)) for name in names]
+        )
         self._names: tuple[str, ...] = names
 
     def _elements(self, value: Any) -> Iterable[Any]:
         if type(value) is not dict:
-            raise Unknown
+            raise FastPathMiss
         items = cast("dict[str, Any]", value)
         if len(items) != len(self._names) or not (
             all(map(is_, items, self._names)) or self._has(items)
         ):
-            raise Unknown
+            raise FastPathMiss
         return items.values()
 
     def _has(self, items: dict[str, Any]) -> bool:
@@ -187,12 +191,12 @@ class _Table(_Branch):
         return dict(zip(self._names, values, strict=True))
 
 
-Node: TypeAlias = Leaf | _Row | _Table
+Node: TypeAlias = ScalarTemplate | _Row | _Table
 
 _BRANCHES: Final[dict[Any, type[_Row | _Table]]] = {list: _Row, tuple: _Row, dict: _Table}
 
 
-def grow(value: Any, mark: bytes | None = None) -> Node:
+def build_template(value: Any, mark: bytes | None = None) -> Node:
     """Returns a node for values like this one.
 
     Args:
@@ -200,19 +204,19 @@ def grow(value: Any, mark: bytes | None = None) -> Node:
         mark: The tag before the value if it is a container; by default that of its kind in a Value.
 
     Raises:
-        Unknown: It has too many parts, or parts that are left to protobuf.
+        FastPathMiss: It has too many parts, or parts that are left to protobuf.
     """
     return _grown(value, iter(range(_MAX_NODES)), _MAX_LEVELS, mark)
 
 
 def _grown(value: Any, room: Iterator[int], levels: int, mark: bytes | None = None) -> Node:
     if next(room, None) is None:
-        raise Unknown
+        raise FastPathMiss
     own = _MARKS.get(type(value))
     if own is None:
-        return Leaf(value)
+        return ScalarTemplate(value)
     if not levels:
-        raise Unknown
+        raise FastPathMiss
     branch = _BRANCHES[type(value)]
     return branch(mark or own, value, lambda part: _grown(part, room, levels - 1))
 
@@ -220,6 +224,6 @@ def _grown(value: Any, room: Iterator[int], levels: int, mark: bytes | None = No
 def _before_item(name: Any) -> bytes:
     """Returns the bytes of an entry before the length of its value."""
     if type(name) is not str:
-        raise Unknown
+        raise FastPathMiss
     text = WRITERS[str](name)[1:]
     return b"".join((_NAME, text, _VALUE))

@@ -12,8 +12,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from envwire.codec.fastpath.array_layouts import UNKNOWN, ArrayLayout, layout_of
-from envwire.codec.fastpath.leaves import INTEGERS, KNOWN, SHORT, Leaf, Unknown
-from envwire.codec.fastpath.trees import Node, grow
+from envwire.codec.fastpath.leaves import INTEGERS, KNOWN, SHORT, FastPathMiss, ScalarTemplate
+from envwire.codec.fastpath.trees import Node, build_template
 from envwire.wire.frames import Area, Attachments
 
 #: After this many values in a row that each have another form, a field stops learning forms, which would cost more than
@@ -44,15 +44,15 @@ class _Learner:
 
     def __init__(self, mark: bytes | None = None) -> None:
         self._mark, self._misses = mark, 0
-        self._node: Node = Leaf()
+        self._node: Node = ScalarTemplate()
 
     def learn(self, value: Any) -> None:
         """Remembers the form of a value that differs from the last one, for the next values."""
         self._misses += 1
-        self._node = Leaf()  # for plain values, if this one is left to protobuf
+        self._node = ScalarTemplate()  # for plain values, if this one is left to protobuf
         if _may_learn(self._misses):
-            with suppress(Unknown):
-                self._node = grow(value, self._mark)
+            with suppress(FastPathMiss):
+                self._node = build_template(value, self._mark)
 
 
 class TreeWriter(_Learner):
@@ -73,7 +73,7 @@ def _written(node: Node, value: Any, attachments: Attachments | None) -> Parts |
     before = (0, 0) if attachments is None else (len(attachments.buffers), attachments.length)
     try:
         node.write(value, parts, attachments)
-    except Unknown:
+    except FastPathMiss:
         if attachments is not None:
             attachments.cut(*before)
         return None
@@ -87,7 +87,7 @@ class TreeReader(_Learner):
         """Returns the value between `start` and `end`; UNKNOWN if it is left to protobuf."""
         try:
             value = self._node.read(raw, start, end, area)
-        except Unknown:
+        except FastPathMiss:
             return UNKNOWN
         self._misses = 0
         return value

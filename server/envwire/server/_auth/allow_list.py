@@ -9,7 +9,7 @@ from typing import Any, final
 
 from envwire.codec import CodecError, FaultError, Reason, decode_value
 from envwire.server._auth.argument_rules import ANYTHING, Rule, read_rules
-from envwire.server._words import counted
+from envwire.server._grammar import counted
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2, values_pb2
 

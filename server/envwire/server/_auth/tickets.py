@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 from envwire.codec import FaultError, Reason
 from envwire.codec.digests import make_digest
 from envwire.farm.v1 import farm_pb2
-from envwire.server._words import counted
+from envwire.server._grammar import counted
 from envwire.v1 import environment_pb2 as pb
 
 if TYPE_CHECKING:

@@ -69,7 +69,7 @@ class AdminService:
 
 def _summary(session: SessionRecord, now: float) -> pb.SessionSummary:
     seen = session.counters
-    idle = 0.0 if session.activity.attached else now - session.activity.lease_runs_from
+    idle = 0.0 if session.liveness.attached else now - session.liveness.lease_runs_from
     return pb.SessionSummary(
         session_id=session.id,
         env_id=session.env_id,
@@ -77,7 +77,7 @@ def _summary(session: SessionRecord, now: float) -> pb.SessionSummary:
         state=pb.SessionSummary.State.Value(session.state),
         age=to_duration(now - session.began),
         idle=to_duration(max(0.0, idle)),
-        lease=to_duration(session.activity.lease),
+        lease=to_duration(session.liveness.lease),
         process_id=session.process.pid,
         requests=seen.requests,
         serving=to_duration(seen.serving / 1e9),

@@ -9,7 +9,7 @@ from typing import Any
 
 from envwire.codec.durations import to_duration
 from envwire.server._auth.client import Client
-from envwire.server._front.makes.kept_makes import KeptMakes
+from envwire.server._front.makes.make_deduplicator import MakeDeduplicator
 from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.sessions.step_times import StepTimes
 from envwire.server._front.sessions.table import Sessions
@@ -45,7 +45,7 @@ class ControlService:
     _maker: SessionMaker
 
     def __post_init__(self) -> None:
-        self._kept = KeptMakes(self._sessions)
+        self._kept = MakeDeduplicator(self._sessions)
         self._step_times = StepTimes(self.loaded.environments.environments)
         self.handlers: dict[str, Handler] = {
             "make": self.make,
@@ -74,8 +74,8 @@ class ControlService:
     async def renew_lease(self, request: pb.RenewLeaseRequest, _: Client) -> pb.InteractResponse:
         """Renews a session's lease."""
         session = self._sessions.find(request.header.session_id, request.header.secret)
-        session.activity.touch()
-        lease = pb.RenewLeaseResponse(lease=to_duration(session.activity.lease))
+        session.liveness.touch()
+        lease = pb.RenewLeaseResponse(lease=to_duration(session.liveness.lease))
         return pb.InteractResponse(renew_lease=lease)
 
     async def get_session_stats(

@@ -29,7 +29,7 @@ from envwire.server._front.http.port import Routes, operations
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.makes.recordings import Recordings
-from envwire.server._front.makes.request_size import addressed, check_size
+from envwire.server._front.makes.request_size import check_size, split_session_request
 from envwire.server._front.makes.warm_pool import WarmPool
 from envwire.server._front.observing.service import ObserveService
 from envwire.server._front.reloading import Reloading
@@ -227,7 +227,7 @@ class Front:
             client.check("step")
             session, step = known
             return await session.ask(step)
-        if parts := addressed(raw):
+        if parts := split_session_request(raw):
             client.check(named := REQUESTS.kind(raw))
             header = parts.parse_header()
             return await self._relay(named, header, parts.request, stream, client)

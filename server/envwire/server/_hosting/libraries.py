@@ -15,11 +15,11 @@ from envwire import envs
 from envwire.codec import FaultError, Reason, encode_env_spec, envwire_family, gymnasium_family
 from envwire.envs.specs import EnvSpec
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
+from envwire.server._grammar import did_you_mean
 from envwire.server._hosting.imports import import_named
 from envwire.server._hosting.library import PETTINGZOO_PREFIX, Library, unmatched
 from envwire.server._ipc.unknown_environment import unknown_environment
 from envwire.server._version import VERSION
-from envwire.server._words import did_you_mean
 from envwire.v1 import environment_pb2
 
 #: Ids of the conformance suite's environments, registered only if the operator names them.

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any, ClassVar
 
 from envwire.codec import Family, FaultError, Reason
-from envwire.server._words import did_you_mean
+from envwire.server._grammar import did_you_mean
 
 #: Prefix of patterns for PettingZoo's environments; the library is imported only for those.
 PETTINGZOO_PREFIX = "pettingzoo/"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from envwire.codec import FaultError, Reason, RemoteExceptionInfo
-from envwire.server._words import did_you_mean, enumerated
+from envwire.server._grammar import did_you_mean, enumerated
 
 #: Longest part of an id that is split into namespace, name and version, in characters.
 _MAX_SPLIT = 256

@@ -10,6 +10,7 @@ import socket
 from collections.abc import Generator, Mapping, Sequence
 from itertools import count
 
+from envwire.server._grammar import counted
 from envwire.server._ipc.frames import PACKET_BYTES, FrameError
 from envwire.server._ipc.orphans import inherited, parent
 from envwire.server._processes.adopted import Adopted
@@ -24,7 +25,6 @@ from envwire.server._processes.forkserver_start import (
 )
 from envwire.server._processes.groups.interpreter import Interpreter
 from envwire.server._processes.lifelines import Lifelines
-from envwire.server._words import counted
 from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.server")

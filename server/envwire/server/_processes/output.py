@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from envwire.server._grammar import counted
 from envwire.server._logs import extra
-from envwire.server._words import counted
 
 _log = logging.getLogger("envwire.server.output")
 

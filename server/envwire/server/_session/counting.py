@@ -160,7 +160,7 @@ def episode_count(env: Any) -> SingleEpisodes | MemberEpisodes:
     return MemberEpisodes(env.num_envs, getattr(metadata.get("autoreset_mode"), "name", ""))
 
 
-class StepNotes:
+class EpisodeStatistics:
     """The results of one session's steps.
 
     Args:
@@ -176,7 +176,7 @@ class StepNotes:
         self._taken: Result | None = None
 
     def add(self, taken: Result) -> None:
-        """Records a step; the caller calls `settle` before the next one."""
+        """Records a step; the caller calls `flush` before the next one."""
         if (
             type(taken[1]) in _NUMBERS  # most steps: only a number to keep
             and taken[2] is False
@@ -187,7 +187,7 @@ class StepNotes:
         else:
             self._taken = taken
 
-    def settle(self) -> Ended:
+    def flush(self) -> Ended:
         """Returns the episodes that the last step ended."""
         taken, self._taken = self._taken, None
         return () if taken is None else self.episodes.step(taken)

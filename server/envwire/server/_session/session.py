@@ -25,9 +25,9 @@ from envwire.server._hosting.vector.vector_hosts import is_vector
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.scoreboard_row import Row
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
-from envwire.server._session import unserved
+from envwire.server._session import refused_requests
 from envwire.server._session.chunks import read_chunk, take_chunk
-from envwire.server._session.counting import StepNotes
+from envwire.server._session.counting import EpisodeStatistics
 from envwire.server._session.hosted_env import Answer, HostedEnv
 from envwire.server._session.operations import OPERATIONS, encode_step, step_event, step_fault
 from envwire.server._session.replay import Replaying
@@ -85,7 +85,7 @@ class Session:
         self.warnings = warning_log or WarningLog()
         self.stepping = self.steps = 0
         self.counts: Row | None = None
-        self.notes: StepNotes | None = None
+        self.statistics: EpisodeStatistics | None = None
         self._steps_at_once: int = env.num_envs if is_vector(env) else 1
         self._sequence = 0
         self._request = b""
@@ -158,10 +158,10 @@ class Session:
             return _fault(FaultError(Reason.MALFORMED_REQUEST, f"not an InteractRequest: {error}"))
         kind = request.WhichOneof("request")
         if kind is None or kind not in SESSION_REQUESTS:
-            return _fault(unserved.not_for_a_session(kind))
+            return _fault(refused_requests.not_for_a_session(kind))
         body = getattr(request, kind)
         if body.HasField("header"):
-            return _fault(unserved.has_header(kind))
+            return _fault(refused_requests.has_header(kind))
         return self._serve_numbered(raw, kind, body, attach)
 
     def _serve_numbered(self, raw: bytes, kind: str, body: Any, attach: bool) -> Packet:
@@ -177,7 +177,7 @@ class Session:
         if kind == "step" and body.ahead:
             self._keep_unreceived(body.ahead)
             if not self._may_go_on():
-                return unserved.NOT_TAKEN
+                return refused_requests.NOT_TAKEN
         else:
             self._unreceived.clear()
         begun = time.monotonic_ns()
@@ -190,14 +190,14 @@ class Session:
 
     def count_episodes(self) -> None:
         """Counts episodes from now on. It adds 2 % to a step of CartPole, and up to 11 % to a vector step."""
-        self.notes = StepNotes(self.hosted.env)
+        self.statistics = EpisodeStatistics(self.hosted.env)
 
     def count(self) -> None:
         """Updates the counts for the last request; called after its reply was sent."""
-        if self.notes is None:
+        if self.statistics is None:
             return
         heard = len(self.warnings.given)
-        ended = self.notes.settle()
+        ended = self.statistics.flush()
         del self.warnings.given[heard:]  # from adding rewards; `catch_warnings` would take 8 us
         if ended and self.counts is not None:
             self.counts.add_episodes(ended)
@@ -212,7 +212,7 @@ class Session:
         message = self._reply.message
         return (
             message[:1] == _STEP_ANSWER
-            and message != unserved.NOT_TAKEN.message
+            and message != refused_requests.NOT_TAKEN.message
             and not answers_chunk(message)
             and self.state is not State.ENDED
             and self._reply.size <= self._max_message_bytes
@@ -242,10 +242,10 @@ class Session:
         if kind == "replay":
             return self._replay(body, answer)
         event = OPERATIONS[kind](self.hosted, body, answer)
-        if self.notes is not None and kind == "reset":
-            self.notes.episodes.begin(self.hosted.reset_members(body))
-        elif self.notes is not None and event is not None:
-            self.notes.episodes.leave()
+        if self.statistics is not None and kind == "reset":
+            self.statistics.episodes.begin(self.hosted.reset_members(body))
+        elif self.statistics is not None and event is not None:
+            self.statistics.episodes.leave()
         return self._finish(event, answer)
 
     def _replay(self, body: environment_pb2.ReplayRequest, answer: Answer) -> Packet:
@@ -261,8 +261,8 @@ class Session:
         return self._finish(None, answer)
 
     def _begin_members(self, members: Sequence[int]) -> None:
-        if self.notes is not None:
-            self.notes.episodes.begin(members)
+        if self.statistics is not None:
+            self.statistics.episodes.begin(members)
 
     def _serve_recorded(self, kind: str, body: Any) -> bytes:
         """Serves a request of a recording, without a sequence number."""
@@ -310,8 +310,8 @@ class Session:
             self.stepping += time.perf_counter_ns() - begun
             self.steps += self._steps_at_once
         taken = observation, reward, terminated, truncated, info
-        if self.notes is not None:
-            self.notes.add(taken)
+        if self.statistics is not None:
+            self.statistics.add(taken)
         return taken
 
     def _chunk(self, body: environment_pb2.StepRequest, max_bytes: int | None) -> Packet:
@@ -344,9 +344,9 @@ class Session:
         if sequence == self._sequence and self._request:
             kept = Answered(self._request, self._reply)
         if kept is None:
-            return _fault(unserved.sequence_gap(sequence, self._sequence + 1))
+            return _fault(refused_requests.sequence_gap(sequence, self._sequence + 1))
         if raw != kept.request:
-            return _fault(unserved.sequence_reused(sequence))
+            return _fault(refused_requests.sequence_reused(sequence))
         if self.counts is not None:
             self.counts.add_repeat()
         return kept.reply if attach else inline_arrays(kept.reply)

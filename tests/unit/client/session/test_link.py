@@ -145,7 +145,7 @@ def test_what_is_taken_back_may_have_been_served(served: bool) -> None:
     request = story.link.client.next_request(Step(1))
     if served:
         story.link.server.handle(request)
-    story.link.client.take_back()
+    story.link.client.rollback_unsent()
     story.link.ask(Step(2))
     story.link.ask(Step(3))
     assert story.env.taken == ([1] if served else []) + [2, 3]

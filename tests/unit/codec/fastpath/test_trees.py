@@ -274,8 +274,8 @@ def test_damaged_trees_are_left_to_protobuf_or_read_alike(data: st.DataObject) -
     ("learnt", "changing"),
     [
         ("layout_of", [np.zeros(length) for length in range(1, 300)]),
-        ("grow", [(0,) * length for length in range(1, 300)]),
-        ("grow", [{"x": object()}] * 299),
+        ("build_template", [(0,) * length for length in range(1, 300)]),
+        ("build_template", [{"x": object()}] * 299),
     ],
     ids=["arrays", "tuples", "objects"],
 )

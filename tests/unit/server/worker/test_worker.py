@@ -14,7 +14,7 @@ import pytest
 
 import envwire.envs
 from envwire.codec import decode_fault, encode_mapping, encode_value, envwire_family
-from envwire.server._front.sessions.activity import Presence
+from envwire.server._front.sessions.liveness import ConnectionMonitor
 from envwire.server._hosting.libraries import load_catalogue
 from envwire.server._ipc.frames import (
     ADMIT,
@@ -58,7 +58,7 @@ class Front:
         catalogue = load_catalogue(config.environments, imports=(FRAMES_MODULE,), wrappers=())
         worker = Worker(self._theirs, catalogue, config)
         self._clients: list[socket.socket] = []
-        self._present: dict[int, Presence] = {}
+        self._present: dict[int, ConnectionMonitor] = {}
         self._thread = Thread(target=worker.run)
         self._thread.start()
         self.link.settimeout(10.0)
@@ -89,7 +89,7 @@ class Front:
         ours.settimeout(10.0)
         with theirs:
             self.forget(number)
-            self._present[number] = Presence(theirs)
+            self._present[number] = ConnectionMonitor(theirs)
             socket.send_fds(
                 self.control_socket, [ADMIT.pack(number, *ChannelUse())], [theirs.fileno()]
             )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any, TypeVar
 
-from envwire.client._drivers import keeper
+from envwire.client._drivers import lease_renewer
 from envwire.client._drivers.ahead import AHEAD, Sent, StepsAhead
 from envwire.client._drivers.async_watched import WatchedAsyncTransport
 from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.failure_detection import FailureDetector
-from envwire.client._errors.losses import is_news
+from envwire.client._errors.losses import should_report
 from envwire.client._session.events import Answered, Event, Outcome
 from envwire.client._session.operations import Close, Operation
 from envwire.client._session.repeating import discarded, settled, tried_again
@@ -77,7 +77,7 @@ class AsyncDriver:
                 return event.result  # type: ignore[no-any-return]
         if type(event) is not Answered:
             event = await settled(session, self, event)
-        return self._outcome.of(event)  # type: ignore[no-any-return]
+        return self._outcome.unwrap(event)  # type: ignore[no-any-return]
 
     async def _drop_pending(self) -> None:
         """Completes a request whose caller was cancelled or gave up, or steps sent ahead."""
@@ -113,7 +113,7 @@ class AsyncDriver:
 
     def outcome_of(self, event: Event) -> Any:
         """Returns the result of a step that was sent ahead, or raises its error."""
-        return self._outcome.of(event)
+        return self._outcome.unwrap(event)
 
     def send_ahead(self, request: bytes, timeout: float) -> None:
         """Sends a request (see `AheadConnection.send_ahead`)."""
@@ -164,7 +164,7 @@ class AsyncDriver:
             end = self.close_later
             raise
         except RemoteError as error:
-            if is_news(error):
+            if should_report(error):
                 raise
         finally:
             end()
@@ -172,7 +172,7 @@ class AsyncDriver:
     def close_later(self) -> None:
         """Closes the environment in the background, over the connection of the blocking driver."""
         self._transport.leave_loop()
-        keeper.close_later(self.blocking)
+        lease_renewer.close_later(self.blocking)
 
     def kill(self) -> None:
         """Frees the connection without closing the session, which has ended already or ends with its lease."""

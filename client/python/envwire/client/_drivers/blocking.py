@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from envwire.client._drivers.ahead import AHEAD, Sent, StepsAhead
 from envwire.client._drivers.coroutines import run
 from envwire.client._drivers.this_process import THIS_PROCESS
-from envwire.client._errors.losses import is_news
+from envwire.client._errors.losses import should_report
 from envwire.client._session import repeating
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.events import Answered, Event, Outcome
@@ -73,7 +73,7 @@ class BlockingDriver:
         session = self.session
         ask = partial(self.ask, session.make_request(request), session.timeout)
         event = run(repeating.awaited(session, self, ask))
-        return self._outcome.of(event)  # type: ignore[no-any-return]
+        return self._outcome.unwrap(event)  # type: ignore[no-any-return]
 
     def serve(self, operation: Operation[_T]) -> _T:
         """Sends a request and returns its result.
@@ -98,7 +98,7 @@ class BlockingDriver:
                     return event.result  # type: ignore[no-any-return]
             if type(event) is not Answered:
                 event = run(repeating.settled(session, self, event))
-        return self._outcome.of(event)  # type: ignore[no-any-return]
+        return self._outcome.unwrap(event)  # type: ignore[no-any-return]
 
     def begin(self, operation: Operation[Any]) -> None:
         """Sends a request; `finish` returns its result. Other sessions can work in the meantime."""
@@ -135,7 +135,7 @@ class BlockingDriver:
                     event = run(repeating.settled(session, self, event))
             else:
                 event = run(repeating.awaited(session, self, self.reply))
-        return self._outcome.of(event)
+        return self._outcome.unwrap(event)
 
     def await_reply(self) -> bool:
         """Waits until the answer to the request that `begin` sent has arrived, or the connection has broken.
@@ -178,7 +178,7 @@ class BlockingDriver:
 
     def outcome_of(self, event: Event) -> Any:
         """Returns the result of a step that was sent ahead, or raises its error."""
-        return self._outcome.of(event)
+        return self._outcome.unwrap(event)
 
     def send_ahead(self, request: bytes, timeout: float) -> None:
         """Sends a request (see `AheadConnection.send_ahead`)."""
@@ -223,10 +223,10 @@ class BlockingDriver:
         """Returns what to poll for the reply (see `Transport.fileno`); -1 if `finish` has to connect again."""
         return -1 if self._failure is not None else self.transport.fileno()
 
-    def offer(self, buffer: Area) -> None:
+    def set_buffer(self, buffer: Area) -> None:
         """Offers a buffer for the attachments of the next reply, if the transport can use one."""
         if self._in_place is not None:
-            self._in_place.offer(buffer)
+            self._in_place.set_buffer(buffer)
 
     def keep_alive(self) -> None:
         """Renews the lease without waiting."""
@@ -246,7 +246,7 @@ class BlockingDriver:
                 # In one call: an interrupt may have left gRPC's threads stuck, which `begin` would need.
                 self.serve(Close())
         except RemoteError as error:
-            if is_news(error):
+            if should_report(error):
                 raise
         finally:
             self.kill()

@@ -41,7 +41,7 @@ class WatchedTransport:
         self._transport = transport
         self.fileno, self.keep_alive = transport.fileno, transport.keep_alive
         if isinstance(transport, InPlace):
-            self.offer = transport.offer
+            self.set_buffer = transport.set_buffer
         late = Deadline(self._probe_later)
         self._monitor = FailureMonitor(
             late, transport, detector, transport.interrupt, _WaitsOfThread()

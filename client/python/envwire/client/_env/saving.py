@@ -30,14 +30,14 @@ class SavedState:
     It is valid until the environment is closed or the server drops it.
 
     Attributes:
-        lineage: Identifies the environment that it belongs to.
+        generation: Identifies the environment that it belongs to.
         number: The server's number for it.
         recording: The recording that stands in for the state, if the server cannot save it.
         drawn: State of the mirrored generator after draws on the client; None if there were none.
         spaces: The environment's new spaces.
     """
 
-    lineage: object
+    generation: object
     number: int
     recording: Recording | None
     drawn: spaces_pb2.RandomState | None
@@ -56,7 +56,7 @@ async def save(handle: Handle, random: MirroredRandom, spaces: NewSpaces) -> Sav
         number = await handle.ask(SaveState(), recover=True)
     except InvalidRequestError as error:
         recording = _instead(handle.strategy.recording, error)
-    return SavedState(handle.lineage, number, recording, random.changed(), spaces)
+    return SavedState(handle.generation, number, recording, random.changed(), spaces)
 
 
 async def restore(handle: Handle, random: MirroredRandom, state: SavedState) -> None:
@@ -66,7 +66,7 @@ async def restore(handle: Handle, random: MirroredRandom, state: SavedState) -> 
         InvalidRequestError: It belongs to another environment, or the server has dropped it.
         RemoteError: The environment could not be brought to that state.
     """
-    if state.lineage is not handle.lineage:
+    if state.generation is not handle.generation:
         raise InvalidRequestError(
             "this state belongs to another environment, or to what this one was before it was closed or lost; restore "
             "it where it was saved"

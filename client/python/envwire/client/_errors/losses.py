@@ -22,7 +22,7 @@ def is_lost(error: Exception) -> bool:
     )
 
 
-def is_news(error: Exception) -> bool:
+def should_report(error: Exception) -> bool:
     """Returns whether a failed close is worth reporting: the session being gone already is not.
 
     An environment that hung while it was being closed is reported, although its session is gone too.

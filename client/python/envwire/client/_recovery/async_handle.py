@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from envwire.client._drivers.asyncio_driver import AsyncDriver
 from envwire.client._recovery.base_handle import BaseSessionHandle
-from envwire.client._recovery.departure import close_unwanted
-from envwire.client._recovery.making import Made
+from envwire.client._recovery.drain_migration import close_unwanted
+from envwire.client._recovery.making import NewSession
 from envwire.client._session.operations import Operation
 from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb
@@ -40,7 +40,7 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
         elif (driver := self._release_own()) is not None:
             driver.kill()
 
-    async def _make_session(self, make: Callable[[], Made]) -> pb.MakeResponse:
+    async def _make_session(self, make: Callable[[], NewSession]) -> pb.MakeResponse:
         """Makes a session in a thread; if the caller is cancelled meanwhile, the session is closed."""
         making = asyncio.ensure_future(asyncio.to_thread(make))
         try:
@@ -51,7 +51,7 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
         self._adopt(made, self._driver(made))
         return made.answer
 
-    def _driver(self, made: Made) -> AsyncDriver:
+    def _driver(self, made: NewSession) -> AsyncDriver:
         return AsyncDriver(made.driver, self._maker.detector(self.strategy, made))
 
     async def _serve_after_notices(self, driver: AsyncDriver, operation: Operation[_T]) -> _T:
@@ -61,7 +61,7 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
             await self._leave(driver, made)
         return await self.live().serve(operation)
 
-    async def _leave(self, driver: AsyncDriver, made: Made) -> None:
+    async def _leave(self, driver: AsyncDriver, made: NewSession) -> None:
         """Continues in another session, if it can be brought to the current state."""
         successor = self._driver(made)
         try:

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from envwire.client._drivers import keeper
+from envwire.client._drivers import lease_renewer
 from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._errors.losses import not_live
-from envwire.client._recovery.departure import Departures
-from envwire.client._recovery.making import Made, SessionMaker
+from envwire.client._recovery.drain_migration import DrainMigration
+from envwire.client._recovery.making import NewSession, SessionMaker
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.events import Notice
 from envwire.client._session.operations import Operation
@@ -65,16 +65,16 @@ class BaseSessionHandle(Generic[D]):
         strategy: Decides what happens when its session is lost.
         driver: The driver of the current session; None if it is closed or lost.
         target: The server of the current session, or of the last one.
-        lineage: Identifies the environment; changes whenever it is made as a new one.
+        generation: Identifies the environment; changes whenever it is made as a new one.
     """
 
     def __init__(self, maker: SessionMaker, strategy: RecoveryStrategy, label: object) -> None:
         self.strategy = strategy
         self.driver: D | None = None
         self.target: str | None = None
-        self.lineage = object()
+        self.generation = object()
         self._maker = maker
-        self._departures = Departures(maker, strategy)
+        self._departures = DrainMigration(maker, strategy)
         self._label = label
         self._forget: Callable[[], object] = lambda: None
         self._stats = ConnectionStats()
@@ -115,12 +115,12 @@ class BaseSessionHandle(Generic[D]):
         """Returns a handle on a copy of the environment, which has no session yet."""
         return type(self)(self._maker, self.strategy.copy(), self._label)
 
-    def _adopt(self, made: Made, driver: D) -> None:
+    def _adopt(self, made: NewSession, driver: D) -> None:
         """Makes a session the current one."""
         self.driver, self.target = driver, made.target
         # The session must not refer to the handle: it is closed when the handle is garbage-collected.
         driver.session.on_notices = partial(_log_notices, str(self))
-        self._forget = keeper.look_after(self, made.driver)
+        self._forget = lease_renewer.look_after(self, made.driver)
 
     def release(self) -> D | None:
         """Detaches and returns the driver; the caller closes its session."""
@@ -128,7 +128,7 @@ class BaseSessionHandle(Generic[D]):
         self._forget()
         self._departures.cancel()
         if driver is not None:
-            keeper.release(driver.blocking)
+            lease_renewer.release(driver.blocking)
             self._stats = self._stats.plus(resumed=driver.session.retries.resumed)
         return driver
 
@@ -162,14 +162,14 @@ class BaseSessionHandle(Generic[D]):
         """
         raise NotImplementedError
 
-    async def _make_session(self, make: Callable[[], Made]) -> pb.MakeResponse:
+    async def _make_session(self, make: Callable[[], NewSession]) -> pb.MakeResponse:
         """Makes a session, which becomes the current one."""
         raise NotImplementedError
 
     async def make_new(self) -> pb.MakeResponse:
         """Makes the environment as a new one, whose recording starts over; returns the answer to its Make."""
         self.strategy.begin()
-        self.lineage = object()
+        self.generation = object()
         return await self._make_session(partial(self._maker.make, self.strategy))
 
     async def make_again(self) -> None:

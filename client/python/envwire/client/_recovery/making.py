@@ -24,7 +24,7 @@ _REFUSED_ELSEWHERE_SECONDS = 0.2
 _RELAYED = "relayed"
 
 
-class Made(NamedTuple):
+class NewSession(NamedTuple):
     """A session that was made.
 
     Attributes:
@@ -74,7 +74,7 @@ class SessionMaker:
         """Returns whether a session is made on another server if its own stops answering."""
         return strategy.moves and len(self._servers.targets) > 1
 
-    def detector(self, strategy: RecoveryStrategy, made: Made) -> FailureDetector | None:
+    def detector(self, strategy: RecoveryStrategy, made: NewSession) -> FailureDetector | None:
         """Returns what decides whether a silent server is lost; None if there is no other server."""
         if self._moves(strategy):
             return FailureDetector()
@@ -82,7 +82,7 @@ class SessionMaker:
             return None
         return GatewayDetector(self._servers.options.credentials, made.target, made.answer)
 
-    def make(self, strategy: RecoveryStrategy, last: str | None = None) -> Made:
+    def make(self, strategy: RecoveryStrategy, last: str | None = None) -> NewSession:
         """Makes a session.
 
         Args:
@@ -97,7 +97,7 @@ class SessionMaker:
 
     def make_copy(
         self, target: str | None, origin: pb.SessionHeader, strategy: RecoveryStrategy
-    ) -> Made:
+    ) -> NewSession:
         """Makes a copy of a session on its server.
 
         Raises:
@@ -114,7 +114,7 @@ class SessionMaker:
         strategy: RecoveryStrategy,
         target: str | None,
         transport: Transport,
-    ) -> Made:
+    ) -> NewSession:
         moves = self._moves(strategy)
         timeout, vector = self._servers.options.timeout, request.HasField("vector")
         unwatched = transport
@@ -125,7 +125,7 @@ class SessionMaker:
             session.retries.refused_span = _REFUSED_ELSEWHERE_SECONDS
         driver = BlockingDriver(session, transport)
         try:
-            made = Made(target, driver, driver.make(request))
+            made = NewSession(target, driver, driver.make(request))
         except BaseException as error:
             driver.kill()
             note_making(error, request)

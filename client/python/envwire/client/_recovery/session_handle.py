@@ -8,12 +8,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from envwire.client._drivers import keeper
+from envwire.client._drivers import lease_renewer
 from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.coroutines import run
 from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._recovery.base_handle import BaseSessionHandle
-from envwire.client._recovery.making import Made
+from envwire.client._recovery.making import NewSession
 from envwire.client._session.operations import Operation
 from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb
@@ -36,7 +36,7 @@ class SessionHandle(BaseSessionHandle[BlockingDriver]):
         """Frees the connection of the session (see `BaseSessionHandle.discard`)."""
         self.kill(close=close)
 
-    async def _make_session(self, make: Callable[[], Made]) -> pb.MakeResponse:
+    async def _make_session(self, make: Callable[[], NewSession]) -> pb.MakeResponse:
         made = make()
         self._adopt(made, made.driver)
         return made.answer
@@ -53,7 +53,7 @@ class SessionHandle(BaseSessionHandle[BlockingDriver]):
                 self._leave(driver, made)
         return self.live()
 
-    def _leave(self, driver: BlockingDriver, made: Made) -> None:
+    def _leave(self, driver: BlockingDriver, made: NewSession) -> None:
         """Continues in another session, if it can be brought to the current state."""
         try:
             run(self.strategy.arrive(partial(_ask, made.driver)))
@@ -62,7 +62,7 @@ class SessionHandle(BaseSessionHandle[BlockingDriver]):
             return
         self.release()
         self._adopt(made, made.driver)
-        keeper.close_later(driver)
+        lease_renewer.close_later(driver)
 
     def make(self) -> pb.MakeResponse:
         """Makes the environment, as a new one; returns the answer to its Make."""

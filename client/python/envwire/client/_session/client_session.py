@@ -109,7 +109,7 @@ class ClientSession:
         #: The request that was sent under another number last, and how often.
         self._renumberings: tuple[Operation[Any] | None, int] = None, 0
         #: A request that was taken back, although the server may have served it.
-        self._taken_back = b""
+        self._rolled_back = b""
 
     @property
     def pending(self) -> bool:
@@ -294,9 +294,9 @@ class ClientSession:
             self.sequence = int(expected)
         else:
             self.sequence += 1
-            if self._recording is not None and self._taken_back:
-                self._recording.add_unseen(self._taken_back)
-        self._taken_back = b""
+            if self._recording is not None and self._rolled_back:
+                self._recording.add_unseen(self._rolled_back)
+        self._rolled_back = b""
         self._request = numbered(self._operation, self.sequence)
         return SendAgain(self._request)
 
@@ -335,13 +335,13 @@ class ClientSession:
         self.state = moved(self.state, Move.GIVE_UP)
         self.retries.late = False
 
-    def take_back(self) -> None:
+    def rollback_unsent(self) -> None:
         """Notes that the pending request could not be sent: the next one takes its number."""
         if self.state in MAKING:
             self.state = moved(self.state, Move.END)
             return
         self.state = moved(self.state, Move.TAKE_BACK)
-        self._taken_back = self._request
+        self._rolled_back = self._request
         self.behind.clear()
         self.retries.late = False
         self.sequence -= 1

@@ -94,7 +94,7 @@ class Outcome:
         self._label = label
         self._warned: dict[str | tuple[Any, ...], Any] = {}
 
-    def of(self, event: Event) -> Any:
+    def unwrap(self, event: Event) -> Any:
         """Returns the result of a request.
 
         Raises:

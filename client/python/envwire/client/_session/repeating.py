@@ -90,7 +90,7 @@ async def tried_again(
                 _log.info("%s: goes on after %.1f s", session.label, retries.outage)
             return session.receive(reply.message, reply.area)
     if isinstance(failure, errors.InvalidRequestError):
-        session.take_back()
+        session.rollback_unsent()
     else:
         session.give_up()
     if isinstance(failure, errors.RequestTimeoutError) and failures:
@@ -161,7 +161,7 @@ async def discarded(session: ClientSession, connection: Connection) -> None:
         raise
     except errors.RemoteError:  # sending it again cannot help
         if session.in_doubt:
-            session.take_back()
+            session.rollback_unsent()
         return
     if isinstance(event, Refused) and not session.closable:
         raise event.error

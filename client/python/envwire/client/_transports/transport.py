@@ -23,8 +23,8 @@ ARRIVED: Final = -2
 class Transport(Protocol):
     """Carries requests to a server, one at a time, in order.
 
-    A transport may also implement `InPlace`, `Pipelined`, `Probeable`, `DeviceSharing` and `Fronted`. A wrapper has to
-    implement those of the transport inside it, because a client silently does without what it does not find.
+    A transport may also implement `InPlace`, `Pipelined`, `Probeable`, `DeviceSharing` and `HasEndpoint`. A wrapper
+    has to implement those of the transport inside it, because a client silently does without what it does not find.
     """
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
@@ -79,7 +79,7 @@ class Transport(Protocol):
 class InPlace(Protocol):
     """A transport that can receive large arrays into a given buffer."""
 
-    def offer(self, buffer: Area) -> None:
+    def set_buffer(self, buffer: Area) -> None:
         """Offers a buffer for the attachments of the next reply; it is used if its length is exactly theirs."""
 
 
@@ -148,7 +148,7 @@ class Compressing(Protocol):
 
 
 @runtime_checkable
-class Fronted(Protocol):
+class HasEndpoint(Protocol):
     """A transport that knows the address of the front of its session's server."""
 
     @property

@@ -60,7 +60,7 @@ class Gatherer:
             return self._merge
         batch = BatchBuffer(self._space, sizes, self._recycled)
         for shard, buffer in zip(shards, batch.buffers, strict=True):
-            shard.offer(buffer)
+            shard.set_buffer(buffer)
         return batch.merged
 
     def joined(

@@ -44,8 +44,8 @@ class ShardEpisodes:
     def __init__(self, spec: ShardSpec, handle: BaseSessionHandle[Any]) -> None:
         self.spec = spec
         self._handle = handle
-        #: `lineage` of the handle at the last reset: with another one, the session is new.
-        self._reset_lineage: object = None
+        #: `generation` of the handle at the last reset: with another one, the session is new.
+        self._reset_generation: object = None
 
     def follow(self, autoreset: str, space: Any, family: Family) -> None:
         """Sets the attributes of the environments.
@@ -62,8 +62,8 @@ class ShardEpisodes:
         recording = self._handle.strategy.recording
         if recording is not None and not recording.rooted:
             seed = drawn_seeds(seed, self.spec.size)  # a replay needs known seeds
-        is_new = self._reset_lineage is not self._handle.lineage
-        self._reset_lineage = self._handle.lineage
+        is_new = self._reset_generation is not self._handle.generation
+        self._reset_generation = self._handle.generation
         common, each = options.unmasked if is_new else options
         return Reset(seed, common, member_options=each)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.concurrently import at_once
 from envwire.client._drivers.this_process import THIS_PROCESS
-from envwire.client._errors.losses import is_news, not_live
+from envwire.client._errors.losses import not_live, should_report
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._vector.layout import ShardSpec
 from envwire.client._vector.making import VectorServers
@@ -97,7 +97,7 @@ def close_all(drivers: Sequence[BlockingDriver]) -> None:
     failures.update(_failures(BlockingDriver.finish, begun))
     for driver in drivers:
         driver.kill()
-    for error in filter(is_news, failures.values()):
+    for error in filter(should_report, failures.values()):
         raise error
 
 

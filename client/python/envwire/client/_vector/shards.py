@@ -99,10 +99,10 @@ class Shard(BaseShard[SessionHandle]):
         """
         return run(self.episodes.recovered(self._operation, loss))
 
-    def offer(self, buffer: Area) -> None:
-        """Offers a buffer for the observations of the next answer (see `InPlace.offer`)."""
+    def set_buffer(self, buffer: Area) -> None:
+        """Offers a buffer for the observations of the next answer (see `InPlace.set_buffer`)."""
         if (driver := self.handle.driver) is not None:
-            driver.offer(buffer)
+            driver.set_buffer(buffer)
 
     def fileno(self) -> int:
         """Returns a descriptor that is readable once `finish` need not wait; if negative, there is nothing to poll."""

@@ -11,7 +11,7 @@ from envwire.farm.gateway.groups.failures import BackOff, Failure
 from envwire.farm.gateway.groups.group_config import INSTANCE_LABEL, GroupConfig
 from envwire.farm.gateway.registry.states import Member, State
 from envwire.farm.v1 import farm_pb2 as pb
-from envwire.server._words import counted
+from envwire.server._grammar import counted
 from envwire.v1 import environment_pb2, specs_pb2
 
 GroupState = pb.GroupStatus.State

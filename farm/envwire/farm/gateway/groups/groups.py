@@ -12,7 +12,7 @@ from envwire.farm.gateway.groups.group_config import GROUP_LABEL, GroupConfig
 from envwire.farm.gateway.registry.placement import Requirements
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
-from envwire.server._words import did_you_mean
+from envwire.server._grammar import did_you_mean
 from envwire.v1 import environment_pb2 as pb
 
 #: Number of ids whose group is remembered: clients choose them.

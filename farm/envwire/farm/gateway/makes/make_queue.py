@@ -12,8 +12,8 @@ from envwire.farm.gateway.registry.placement import Requirements
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
 from envwire.server._front.makes.fair_queue import FairQueue
+from envwire.server._grammar import counted
 from envwire.server._ipc.unknown_environment import unknown_environment
-from envwire.server._words import counted
 
 #: How long a Make waits for servers to register, in seconds: after a gateway's start, or while all servers that offer
 #: the environment are silent. Servers register again within a second.
@@ -120,17 +120,17 @@ class MakeQueue:
     def _advance(self) -> None:
         """Gives free slots to the waiting Makes, in turns of clients; refuses those with nothing left to wait for."""
         now, in_vain = self._clock(), dict[tuple[str, str, frozenset[Member]], bool]()
-        for turn in self._queue:
-            requirements, exclude = turn.want
+        for waiter in self._queue:
+            requirements, exclude = waiter.request
             kind = requirements.env_id, requirements.library, exclude
             if kind not in in_vain:  # once a Make finds no slot, equal ones find none
                 member = self._registry.claim(requirements, now, exclude)
                 if member is not None:
-                    turn.come.set_result(member)
+                    waiter.future.set_result(member)
                     continue
                 in_vain[kind] = self._limits(requirements, now)[1] <= 0
             if in_vain[kind]:
-                turn.come.set_exception(self._refusal(requirements))
+                waiter.future.set_exception(self._refusal(requirements))
 
     def _refusal(self, requirements: Requirements) -> FaultError:
         alive = [each for each in self._registry if not each.dead]

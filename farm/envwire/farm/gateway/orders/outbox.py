@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 
 from envwire.farm.v1 import farm_pb2 as pb
-from envwire.server._words import counted
+from envwire.server._grammar import counted
 
 #: Most orders that a server has not read yet. A thousand simultaneous allocations take one each, and one to commit.
 MAX_ORDERS = 4096

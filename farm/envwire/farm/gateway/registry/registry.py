@@ -13,7 +13,7 @@ from envwire.farm.gateway.registry.farm_usage import FarmUsage
 from envwire.farm.gateway.registry.placement import Requirements, divide
 from envwire.farm.gateway.registry.pools import Pools
 from envwire.farm.gateway.registry.states import LIVENESS, Liveness, Member, State
-from envwire.farm.gateway.registry.succession import check_succession
+from envwire.farm.gateway.registry.succession import validate_registration
 from envwire.farm.gateway.registry.totals import FarmTotals
 from envwire.farm.v1 import farm_pb2 as pb
 
@@ -90,7 +90,7 @@ class Registry:
             proven: Whether the address is known to be its own.
 
         Raises:
-            TakenError: Its id or its incarnation belongs to another server.
+            DuplicateServerError: Its id or its incarnation belongs to another server.
         """
         self.advance(now)
         relayed = self._relays or hello.tunnelled
@@ -99,7 +99,7 @@ class Registry:
         if hello.keeps_slots:  # until the first report, which replaces it
             member.clients = {}
         run = member.incarnation
-        check_succession(member, before, self._by_run.get(run) or self._over.get(run), now)
+        validate_registration(member, before, self._by_run.get(run) or self._over.get(run), now)
         if before is not None and before.incarnation == run and not before.dead:
             self._pools.remove(before)
             member.active, member.pending, member.held = before.active, before.pending, before.held

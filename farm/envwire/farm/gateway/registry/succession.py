@@ -9,11 +9,13 @@ from __future__ import annotations
 from envwire.farm.gateway.registry.states import Member
 
 
-class TakenError(Exception):
+class DuplicateServerError(Exception):
     """The id or the incarnation of a registration belongs to another server."""
 
 
-def check_succession(new: Member, named: Member | None, ran: Member | None, now: float) -> None:
+def validate_registration(
+    new: Member, named: Member | None, ran: Member | None, now: float
+) -> None:
     """Refuses a registration that would replace another server.
 
     Args:
@@ -23,13 +25,13 @@ def check_succession(new: Member, named: Member | None, ran: Member | None, now:
         now: The time.
 
     Raises:
-        TakenError: The id or the incarnation belongs to another server.
+        DuplicateServerError: The id or the incarnation belongs to another server.
     """
     if ran is not None and not _is_same_server(new, ran, now):
-        raise TakenError(f"incarnation {new.incarnation} is another server's")
+        raise DuplicateServerError(f"incarnation {new.incarnation} is another server's")
     if named is None or named.dead or named is ran or _is_restart(new, named, now):
         return
-    raise TakenError(
+    raise DuplicateServerError(
         f"{new.hello.server_id} is the id of a server at {named.address} that lives; give each server an id of its "
         "own with --advertise, or wait until that one is dead"
     )

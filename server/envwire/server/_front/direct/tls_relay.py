@@ -26,7 +26,7 @@ class _ClientEnd(PipeEnd):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        # Closing is not enough: the session's `Presence` holds another descriptor of the connection.
+        # Closing is not enough: the session's `ConnectionMonitor` holds another descriptor of the connection.
         with contextlib.suppress(OSError):
             self._client.shutdown(socket.SHUT_RDWR)
         self._client.close()

@@ -106,7 +106,7 @@ def answer_deadline(context: Context) -> float:
     return until
 
 
-async def turn_away(context: Context, fault: FaultError) -> NoReturn:
+async def abort_unauthenticated(context: Context, fault: FaultError) -> NoReturn:
     """Ends a caller's call with a fault."""
     # Not by `peer_identity`: a stranger's metadata may have 20,000 fields, which gRPC converts each time.
     peer, reason = _address(unquote(context.peer())) or context.peer(), fault.reason.value

@@ -1,4 +1,4 @@
-"""Keeps strangers from filling the server's memory: before a caller is identified, gRPC gets little of its connection.
+"""Keeps unauthenticated callers from filling the server's memory: gRPC gets little of a connection until one is known.
 
 gRPC limits what a call's headers take only after the client has acknowledged the server's settings, which an attacker
 does not do. Until then it keeps up to 16 MiB of them, which took 140 MiB a connection (gRPC 1.85). Nothing in it stops
@@ -23,7 +23,7 @@ from envwire.server._settings.listening import is_unspecified
 #: Bytes that a connection may send until one of its callers is identified, by a token say. A TLS handshake takes 1 to 2
 #: KiB of them, and the record with a call's headers up to 16 KiB, which nobody can read before it is whole. More would
 #: cost more: a byte may name a field again, which takes 70 bytes of gRPC's memory and 4 us of the front.
-STRANGERS_BYTES = 20 * 2**10
+UNAUTHENTICATED_BYTES = 20 * 2**10
 #: Bytes that a connection may send in addition once a health check was answered, which takes 60 to 300, and the
 #: shortest time in seconds between two such additions.
 _REFILL_BYTES, _REFILL_SECONDS = 512, 0.1
@@ -60,7 +60,7 @@ class _ClientEnd(PipeEnd):
     def __init__(self, opened: Callable[[_ClientEnd, str], None]) -> None:
         super().__init__()
         self._opened = opened
-        self._left: int | None = STRANGERS_BYTES
+        self._left: int | None = UNAUTHENTICATED_BYTES
         self._held = b""
         self._timer: asyncio.TimerHandle | None = None
         self._refilled_at = -math.inf
@@ -87,7 +87,7 @@ class _ClientEnd(PipeEnd):
         self.relay(passed)
         if not self._left:
             self.pause_reading()
-        if self._left < STRANGERS_BYTES // 2:
+        if self._left < UNAUTHENTICATED_BYTES // 2:
             self._end_in(_SILENT_SECONDS if self._left else _FULL_SECONDS)
 
     def _end_in(self, seconds: float) -> None:
@@ -120,8 +120,8 @@ class _ClientEnd(PipeEnd):
         """Lets a stranger send some more, unless it has sent half already, or was allowed more a moment ago."""
         now = asyncio.get_running_loop().time()
         is_due = now >= self._refilled_at + _REFILL_SECONDS
-        if self._left is not None and self._left >= STRANGERS_BYTES // 2 and is_due:
-            self._left = min(self._left + _REFILL_BYTES, STRANGERS_BYTES)
+        if self._left is not None and self._left >= UNAUTHENTICATED_BYTES // 2 and is_due:
+            self._left = min(self._left + _REFILL_BYTES, UNAUTHENTICATED_BYTES)
             self._refilled_at = now
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -141,7 +141,7 @@ class Forwarder:
         self._address = host, port
         self._socket = -1
         self._server: asyncio.Server | None = None
-        self._strangers: WeakValueDictionary[str, _ClientEnd] = WeakValueDictionary()
+        self._unauthenticated: WeakValueDictionary[str, _ClientEnd] = WeakValueDictionary()
         self._opening: set[asyncio.Task[None]] = set()
 
     def bind(self, add_port: Callable[[str], int]) -> None:
@@ -183,7 +183,7 @@ class Forwarder:
         Args:
             connection: Its name, as `PeerIdentity` has it.
         """
-        if client := self._strangers.pop(connection, None):
+        if client := self._unauthenticated.pop(connection, None):
             client.admit()
 
     def answered(self, connection: str) -> None:
@@ -192,7 +192,7 @@ class Forwarder:
         Args:
             connection: Its name, as `PeerIdentity` has it.
         """
-        if client := self._strangers.get(connection):
+        if client := self._unauthenticated.get(connection):
             client.refill()
 
     def stop(self) -> None:
@@ -217,7 +217,7 @@ class Forwarder:
         except (OSError, asyncio.CancelledError):
             client.abort()
         else:
-            self._strangers[name] = client
+            self._unauthenticated[name] = client
             client.join(ours)
 
     async def _connect(self, name: str, end: PipeEnd) -> None:

@@ -21,10 +21,10 @@ from envwire.server._front.grpc.edge import (
     Context,
     GrpcPort,
     abort,
+    abort_unauthenticated,
     answer_deadline,
     options,
     peer_identity,
-    turn_away,
 )
 from envwire.server._front.grpc.health import Health
 from envwire.server._front.grpc.service import (
@@ -52,7 +52,7 @@ async def _unary(front: Front, serving: _Serving, kind: str, _: Any, context: Co
     try:
         client = front.access.identify(peer_identity(context, front.access))
     except FaultError as fault:
-        await turn_away(context, fault)
+        await abort_unauthenticated(context, fault)
     message = await read_message(context)
     if kind == "make":
         client = replace(client, deadline=answer_deadline(context))
@@ -83,7 +83,7 @@ async def _interact(front: Front, serving: _Serving, _: Any, context: Context) -
                 reply += front.notices.response_suffix()
             await context.write(reply)
     except FaultError as fault:
-        await turn_away(context, fault)
+        await abort_unauthenticated(context, fault)
     finally:
         stream.end()
 

@@ -19,7 +19,7 @@ from typing import Any
 from envwire.codec.errors.statuses import reason_of
 from envwire.server._auth.client import Client
 from envwire.server._front.grpc.edge import Context
-from envwire.server._front.makes.request_size import addressed
+from envwire.server._front.makes.request_size import split_session_request
 from envwire.server._front.sessions.stream import Exchange, Stream
 from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig
@@ -96,7 +96,7 @@ class Tracing:
             span.set_attribute("envwire.env_id", request.env_id)
             made = pb.MakeResponse.FromString(content)
             span.set_attribute("envwire.session_id", made.session_id)
-        elif parts := addressed(raw):  # the session answered, so it exists
+        elif parts := split_session_request(raw):  # the session answered, so it exists
             span.set_attribute("envwire.session_id", parts.parse_header().session_id)
 
     async def stop(self) -> None:

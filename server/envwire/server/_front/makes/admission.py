@@ -16,9 +16,9 @@ from envwire.server._front.makes.make_queue import Queue
 from envwire.server._front.makes.request_size import check_bounds
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
+from envwire.server._grammar import counted
 from envwire.server._ipc.unknown_environment import unknown_environment
 from envwire.server._processes.groups.groups import Group, Groups
-from envwire.server._words import counted
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 

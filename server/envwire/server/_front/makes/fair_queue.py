@@ -10,61 +10,61 @@ from typing import Generic, TypeVar
 
 from envwire.codec import FaultError
 
-Want = TypeVar("Want")
+Request = TypeVar("Request")
 Given = TypeVar("Given")
 
 
 @dataclass(eq=False)
-class Turn(Generic[Want, Given]):
+class Waiter(Generic[Request, Given]):
     """One place in the queue.
 
     Attributes:
-        want: What it waits for.
+        request: What it waits for.
         client: Name of the client that waits.
-        come: Future of its result or error.
+        future: Future of its result or error.
     """
 
-    want: Want
+    request: Request
     client: str = ""
 
     def __post_init__(self) -> None:
-        self.come: asyncio.Future[Given] = asyncio.get_running_loop().create_future()
+        self.future: asyncio.Future[Given] = asyncio.get_running_loop().create_future()
 
 
-class FairQueue(Generic[Want, Given]):
-    """Holds turns until they get a result or an error, or have waited too long.
+class FairQueue(Generic[Request, Given]):
+    """Holds those that wait until they get a result or an error, or have waited too long.
 
     Of several clients, the one that was served longest ago comes first, so that the thousand turns of one do not delay
     the first one of another.
 
     Args:
-        give_back: Returns the result of a turn that was cancelled after it got one.
+        give_back: Returns the result of a waiter that was cancelled after it got one.
     """
 
-    def __init__(self, give_back: Callable[[Want, Given], None]) -> None:
+    def __init__(self, give_back: Callable[[Request, Given], None]) -> None:
         self._give_back = give_back
-        self._turns: list[Turn[Want, Given]] = []
+        self._waiters: list[Waiter[Request, Given]] = []
         #: The round of each waiting client's next turn, and the latest round in which a turn was served: a client that
         #: comes begins with that one.
         self._rounds: dict[str, int] = {}
         self._round = 0
 
     def __len__(self) -> int:
-        return sum(not turn.come.done() for turn in self._turns)
+        return sum(not waiter.future.done() for waiter in self._waiters)
 
-    def __iter__(self) -> Iterator[Turn[Want, Given]]:
+    def __iter__(self) -> Iterator[Waiter[Request, Given]]:
         """Iterates over the waiting turns, in rounds with one turn of each client, which is its oldest.
 
         They may be served during the iteration.
         """
         ahead = Counter[str]()
-        ranked: list[tuple[int, int, Turn[Want, Given]]] = []
-        for number, turn in enumerate(self._turns):
-            rank = self._rounds[turn.client] + ahead[turn.client]
-            ahead[turn.client] += 1  # one that was served a moment ago counts as well
-            ranked.append((rank, number, turn))
+        ranked: list[tuple[int, int, Waiter[Request, Given]]] = []
+        for number, waiter in enumerate(self._waiters):
+            rank = self._rounds[waiter.client] + ahead[waiter.client]
+            ahead[waiter.client] += 1  # one that was served a moment ago counts as well
+            ranked.append((rank, number, waiter))
         ranked.sort(key=lambda each: each[:2])
-        return (turn for *_, turn in ranked if not turn.come.done())
+        return (waiter for *_, waiter in ranked if not waiter.future.done())
 
     def has_room(self, most: int, client: str) -> bool:
         """Returns whether another turn may wait, when that many may.
@@ -74,46 +74,56 @@ class FairQueue(Generic[Want, Given]):
         count = len(self)
         if count < most:
             return True
-        waits = any(turn.client == client and not turn.come.done() for turn in self._turns)
+        waits = any(
+            waiter.client == client and not waiter.future.done() for waiter in self._waiters
+        )
         return count < 2 * most and not waits
 
     async def wait(
-        self, want: Want, seconds: float, refusal: Callable[[Want], FaultError], client: str = ""
+        self,
+        request: Request,
+        seconds: float,
+        refusal: Callable[[Request], FaultError],
+        client: str = "",
     ) -> Given:
         """Waits for a turn.
 
         Args:
-            want: What to wait for.
+            request: What to wait for.
             seconds: Longest wait.
-            refusal: Returns the error of a turn that has waited too long.
+            refusal: Returns the error of a waiter that has waited too long.
             client: Name of the client that waits.
 
         Raises:
-            FaultError: The turn ended with an error, or has waited too long.
+            FaultError: The wait ended with an error, or has waited too long.
         """
-        turn = Turn[Want, Given](want, client)
-        self._turns.append(turn)
+        waiter = Waiter[Request, Given](request, client)
+        self._waiters.append(waiter)
         self._rounds.setdefault(client, self._round)
-        timer = asyncio.get_running_loop().call_later(seconds, _give_up, turn, refusal)
+        timer = asyncio.get_running_loop().call_later(seconds, _give_up, waiter, refusal)
         try:
-            return await turn.come
+            return await waiter.future
         except asyncio.CancelledError:
-            if turn.come.done() and not turn.come.cancelled() and not turn.come.exception():
-                self._give_back(want, turn.come.result())
+            if (
+                waiter.future.done()
+                and not waiter.future.cancelled()
+                and not waiter.future.exception()
+            ):
+                self._give_back(request, waiter.future.result())
             raise
         finally:
             timer.cancel()
-            self._remove(turn)
+            self._remove(waiter)
 
-    def _remove(self, turn: Turn[Want, Given]) -> None:
-        self._turns.remove(turn)
-        if turn.come.done() and not turn.come.cancelled() and not turn.come.exception():
-            self._round = max(self._round, self._rounds[turn.client])
-            self._rounds[turn.client] += 1
-        if not any(each.client == turn.client for each in self._turns):
-            del self._rounds[turn.client]
+    def _remove(self, waiter: Waiter[Request, Given]) -> None:
+        self._waiters.remove(waiter)
+        if waiter.future.done() and not waiter.future.cancelled() and not waiter.future.exception():
+            self._round = max(self._round, self._rounds[waiter.client])
+            self._rounds[waiter.client] += 1
+        if not any(each.client == waiter.client for each in self._waiters):
+            del self._rounds[waiter.client]
 
 
-def _give_up(turn: Turn[Want, Given], refusal: Callable[[Want], FaultError]) -> None:
-    if not turn.come.done():
-        turn.come.set_exception(refusal(turn.want))
+def _give_up(waiter: Waiter[Request, Given], refusal: Callable[[Request], FaultError]) -> None:
+    if not waiter.future.done():
+        waiter.future.set_exception(refusal(waiter.request))

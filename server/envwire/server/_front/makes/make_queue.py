@@ -52,7 +52,9 @@ class Queue:
         Raises:
             FaultError: CLIENT_LIMIT_REACHED; CAPACITY_REACHED: the queue is full, or the time is up.
         """
-        self._sessions.check_share(owner, sum(turn.want.owner == owner for turn in self._queue))
+        self._sessions.check_share(
+            owner, sum(waiter.request.owner == owner for waiter in self._queue)
+        )
         if self._sessions.reservations.has(reservation) or not self._must_wait(group):
             self._sessions.reserve(owner, reservation, group)
         elif len(self._queue) < self._length:
@@ -63,7 +65,7 @@ class Queue:
 
     def _must_wait(self, group: str) -> bool:
         """Whether a group has no slot for a new Make. Makes that wait only for another group do not matter."""
-        waited_for = any(turn.want.group == group for turn in self._queue)
+        waited_for = any(waiter.request.group == group for waiter in self._queue)
         return waited_for or self._sessions.full or self._sessions.group_slots.full(group)
 
     def _too_late(self, want: Wanted) -> FaultError:
@@ -72,19 +74,19 @@ class Queue:
 
     def _advance(self) -> None:
         """Gives free slots to the waiting Makes, a client at a time."""
-        for turn in self._queue:
+        for waiter in self._queue:
             if self._sessions.full:
                 return
-            if self._sessions.group_slots.full(turn.want.group):
+            if self._sessions.group_slots.full(waiter.request.group):
                 continue
             try:
-                self._sessions.reserve(turn.want.owner, group=turn.want.group)
+                self._sessions.reserve(waiter.request.owner, group=waiter.request.group)
             except FaultError as fault:
-                turn.come.set_exception(fault)
+                waiter.future.set_exception(fault)
             else:
-                turn.come.set_result(None)
+                waiter.future.set_result(None)
 
     def reject_all(self, fault: FaultError) -> None:
         """Fails all waiting Makes with an error."""
-        for turn in self._queue:
-            turn.come.set_exception(copy.copy(fault))
+        for waiter in self._queue:
+            waiter.future.set_exception(copy.copy(fault))

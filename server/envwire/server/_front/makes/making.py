@@ -93,7 +93,7 @@ class SessionMaker:
         name, link = self._sessions.new_id(), warm.link if warm else None
         session = SessionRecord(lease, clock, timeout, on_end, process, name, link, self._backlog)
         session.owner, session.group = client.name, group.name
-        session.activity.max_idle = self._config.max_idle
+        session.liveness.max_idle = self._config.max_idle
         session.what = session.env_id = request.env_id
         session.kind = kind_of(request)
         session.as_arrays = request.vector.vectorization_mode not in {"", "sync"}
@@ -159,8 +159,8 @@ class SessionMaker:
         made.session_id, made.secret = session.id, session.secret
         made.address, made.incarnation = self._config.advertise, self._sessions.incarnation
         made.direct.addresses[:] = self._direct_addresses  # and none that code in the process adds
-        made.lease.CopyFrom(to_duration(session.activity.lease))
-        made.step_timeout.CopyFrom(to_duration(session.activity.timeout))
+        made.lease.CopyFrom(to_duration(session.liveness.lease))
+        made.step_timeout.CopyFrom(to_duration(session.liveness.timeout))
         if idle := self._config.max_idle:
             made.warnings.add(category="UserWarning", text=_MAX_IDLE.format(idle))
         return reply

@@ -27,7 +27,7 @@ MAX_WRAPPERS = 64
 MAX_KWARGS = 256
 
 
-def addressed(raw: bytes) -> Addressed | None:
+def split_session_request(raw: bytes) -> Addressed | None:
     """Splits off the header of a session's request without parsing the rest.
 
     Args:
@@ -41,7 +41,9 @@ def addressed(raw: bytes) -> Addressed | None:
 
 
 def check_size(raw: bytes, limit: int) -> None:
-    """Refuses an InteractRequest that is too large to be parsed here, without parsing it; call `addressed` first.
+    """Refuses an InteractRequest that is too large to be parsed here, without parsing it.
+
+    Call `split_session_request` first.
 
     Args:
         raw: The request.

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from envwire.codec import FaultError
 from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server._front.sessions.record import SessionRecord
+from envwire.server._grammar import counted
 from envwire.server._ipc.pictures import Picture
 from envwire.server._ipc.scoreboard_row import Counters, Episode, loss_reason
-from envwire.server._words import counted
 
 #: Number of ended sessions to keep, of some 2.5 kB each, and number of the latest ones to keep with output (4 kB of
 #: text), episodes and last picture (at most 300 kB) as well.

@@ -78,7 +78,7 @@ class Rounds:
 
 def _mark(session: SessionRecord) -> tuple[str, int, int, bool]:
     """Returns a value that changes whenever a session does."""
-    return session.state, session.requests, session.steps, session.activity.attached
+    return session.state, session.requests, session.steps, session.liveness.attached
 
 
 def session_status(session: SessionRecord, began: float, frames: bool) -> pb.SessionStatus:
@@ -93,8 +93,8 @@ def session_status(session: SessionRecord, began: float, frames: bool) -> pb.Ses
     status.session_id, status.env_id, status.client = session.id, session.env_id, session.owner
     status.state = pb.SessionStatus.State.Value(session.state)
     status.began = session.began - began
-    if not session.activity.attached:
-        status.idle_since = session.activity.lease_runs_from - began
+    if not session.liveness.attached:
+        status.idle_since = session.liveness.lease_runs_from - began
     status.process_id = session.process.pid
     status.frames = frames and session.renders
     return status

@@ -9,8 +9,8 @@ from envwire.codec import FaultError, Reason
 from envwire.codec.errors.statuses import reason_of
 from envwire.server._front.sessions.life import Life
 from envwire.server._front.sessions.record import SessionRecord
+from envwire.server._grammar import counted
 from envwire.server._logs import extra
-from envwire.server._words import counted
 from envwire.v1 import environment_pb2 as pb
 
 _log = logging.getLogger("envwire.server")
@@ -60,7 +60,7 @@ def log_end(session: SessionRecord, reason: FaultError) -> None:
 
 def log_unused(session: SessionRecord, left: float) -> None:
     """Logs that a session will end because its client does not use it."""
-    unused = session.activity.max_idle - left
+    unused = session.liveness.max_idle - left
     text = f"no request for {unused:.0f} s; it ends in {left:.0f} s unless one comes (--max-idle)"
     _log_line(logging.WARNING, session, text)
 

@@ -14,7 +14,6 @@ from functools import partial
 
 from envwire.codec import FaultError
 from envwire.server._auth.allow_list import MakeOrder
-from envwire.server._front.sessions.activity import Activity, Presence
 from envwire.server._front.sessions.backlog import COUNTED_FROM, MAX_PENDING, Backlog
 from envwire.server._front.sessions.life import (
     ENDS,
@@ -24,6 +23,7 @@ from envwire.server._front.sessions.life import (
     describe_end,
     describe_exit,
 )
+from envwire.server._front.sessions.liveness import ConnectionMonitor, SessionLiveness
 from envwire.server._ipc.frames import ChannelUse
 from envwire.server._ipc.pictures import Picture
 from envwire.server._ipc.scoreboard_row import Counters, Episode
@@ -47,7 +47,7 @@ class SessionRecord:
         clock: Monotonic time, in seconds.
         on_end: Called when it has ended, with its end reason.
         began: When it took its slot.
-        activity: Its client's presence, its lease and the deadline of its request.
+        liveness: Its client's presence, its lease and the deadline of its request.
         warm: Its link, if its environment was made ahead.
         backlog: Limits the bytes of its waiting requests; by default nothing does.
         life: Its state.
@@ -102,7 +102,7 @@ class SessionRecord:
         self._link = warm.pass_to(self) if warm else self.process.open(self)
         self.header = session_header(self.id, self.secret)
         self.began = self.clock()
-        self.activity = Activity(self.process, self._link, self.clock, lease, timeout)
+        self.liveness = SessionLiveness(self.process, self._link, self.clock, lease, timeout)
 
     def record(self, name: str, file: Sequence[int]) -> None:
         """Hands the file of its recording over to the process, before the environment is made.
@@ -135,7 +135,7 @@ class SessionRecord:
         """Sends what the front itself asks of a new session."""
         self._check_alive()
         self._waiting.append(0)
-        self.activity.asked()
+        self.liveness.asked()
         try:
             return await send()
         except LinkLostError:
@@ -158,7 +158,7 @@ class SessionRecord:
         else:
             size = self.backlog.take(self.owner, size, self._waiting)
         self._waiting.append(size)
-        self.activity.asked()
+        self.liveness.asked()
         try:
             return await self._link.ask(message)
         except LinkLostError:
@@ -171,7 +171,7 @@ class SessionRecord:
         """Records that the process replied, whether or not the client still waits."""
         if size := self._waiting.popleft():
             self.backlog.give_back(self.owner, size)
-        self.activity.answered(more=bool(self._waiting))
+        self.liveness.answered(more=bool(self._waiting))
 
     async def admit(
         self, connection: socket.socket, client: socket.socket, use: ChannelUse
@@ -189,31 +189,31 @@ class SessionRecord:
             OSError: The client has disconnected, or no more files can be opened.
         """
         self._check_alive()
-        self.activity.touch()
-        presence = Presence(client, connection)
+        self.liveness.touch()
+        monitor = ConnectionMonitor(client, connection)
         try:
             self.process.admit(self._link, connection, use)
         except LinkLostError:
-            presence.close()
+            monitor.close()
             raise await self.why_ended() from None
-        self.activity.connect(presence)
+        self.liveness.connect(monitor)
         self._note("direct channel opened")
 
     def poll(self) -> None:
         """Updates what happened on the direct channel, and probes a process that has been silent."""
-        if not self.activity.update():
+        if not self.liveness.update():
             return
         with contextlib.suppress(LinkLostError):
             self._link.ask(_PROBE).cancel()  # only the arrival of a reply matters
             self._waiting.append(0)
-            self.activity.probed()
+            self.liveness.probed()
 
     @property
     def state(self) -> str:
         """Name of its state for operators and watchers, as in their contracts."""
         if self.life is Life.MAKING:
             return "STATE_MAKING"
-        return "STATE_BUSY" if self.activity.busy else "STATE_IDLE"
+        return "STATE_BUSY" if self.liveness.busy else "STATE_IDLE"
 
     @property
     def counters(self) -> Counters:
@@ -243,13 +243,13 @@ class SessionRecord:
     def attach(self) -> None:
         """Counts an open stream."""
         self._note("stream opened")
-        self.activity.streams += 1
+        self.liveness.streams += 1
 
     def detach(self) -> None:
         """Counts the end of a stream; without any stream the lease runs."""
-        self.activity.streams -= 1
+        self.liveness.streams -= 1
         self._note("stream closed")
-        self.activity.touch()
+        self.liveness.touch()
 
     @property
     def label(self) -> str:
@@ -299,7 +299,7 @@ class SessionRecord:
         self._check_alive()
         self.life = TRANSITIONS[self.life, Event.MADE]
         self._note("made")
-        self.activity.timeout = step_timeout
+        self.liveness.timeout = step_timeout
         self._is_made = True
 
     def end(self, event: Event, **facts: str) -> None:
@@ -317,7 +317,7 @@ class SessionRecord:
             self.resources = resources_of(self.process.pid)
         self.backlog.give_back(self.owner, sum(self._waiting))
         self._waiting.clear()
-        self.activity.disconnect()
+        self.liveness.disconnect()
         reason = describe_end(event, {**self._facts(), **facts})
         self._ended.set_result(reason)
         self._note(f"ended: {reason.reason.value}")
@@ -331,9 +331,9 @@ class SessionRecord:
         return {
             "session_id": self.id,
             "owner": self.owner,
-            "lease": f"{self.activity.lease:g}",
-            "timeout": f"{self.activity.timeout:g}",
-            "idle": f"{self.activity.max_idle:g}",
+            "lease": f"{self.liveness.lease:g}",
+            "timeout": f"{self.liveness.timeout:g}",
+            "idle": f"{self.liveness.max_idle:g}",
             "pid": str(self.process.pid),
             "option": "--step-timeout" if self._is_made else "--make-timeout",
         }
@@ -344,7 +344,7 @@ class SessionRecord:
         Args:
             left: Seconds until it ends unless its client sends a request.
         """
-        told, self._told = self._told, left < _TOLD_PART * self.activity.max_idle
+        told, self._told = self._told, left < _TOLD_PART * self.liveness.max_idle
         if told or not self._told:
             return False
         self._note(f"not used: ends in {left:.0f} s")
@@ -356,7 +356,7 @@ class SessionRecord:
 
     def on_lost(self) -> None:
         """Records that the process is gone. The reason is known a moment later, when the exit status is read."""
-        self.activity.disconnect()  # so that the client sees the end at once
+        self.liveness.disconnect()  # so that the client sees the end at once
         if not self._ended.done():
             self._losing = asyncio.ensure_future(self._lose())
 

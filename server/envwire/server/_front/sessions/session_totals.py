@@ -71,7 +71,7 @@ class SessionTotals:
         self.stepping += seen.stepping / 1e9
         self.replying += seen.replying / 1e9
         self.cpu += session.resources.cpu if session.resources else 0.0
-        self.relaying += session.activity.waited
+        self.relaying += session.liveness.waited
         self.received += seen.received
         self.sent += seen.sent
         self.repeated += seen.repeated

@@ -17,7 +17,7 @@ from envwire.server._front.sessions.session_totals import MakeTimings, SessionTo
 from envwire.server._front.sessions.slot_usage import SlotUsage
 from envwire.server._front.sessions.slots import GroupSlots, Reservations
 from envwire.server._front.tally import Tally
-from envwire.server._words import counted
+from envwire.server._grammar import counted
 
 #: Number of ended sessions to keep, of 1.4 kB each, so that their clients learn why they ended, and number of the
 #: latest ones to keep with their last output, of up to 16 kB each.
@@ -263,7 +263,7 @@ class Sessions:
         """
         if asleep > _STALL_SECONDS:
             for session in self:
-                session.activity.discount_stall(asleep)
+                session.liveness.discount_stall(asleep)
 
     def sweep(self) -> None:
         """Ends sessions whose lease ran out or whose request exceeds its deadline."""
@@ -289,11 +289,11 @@ class Sessions:
 
 def _sweep(session: SessionRecord, now: float) -> None:
     session.poll()
-    if session.activity.overdue(now):
+    if session.liveness.overdue(now):
         session.end(Event.OVERRUN)
-    elif session.activity.expired(now):
+    elif session.liveness.expired(now):
         session.end(Event.EXPIRE)
-    elif (left := session.activity.idle_left(now)) <= 0:
+    elif (left := session.liveness.idle_left(now)) <= 0:
         session.end(Event.IDLE)
     elif session.begins_to_end(left):
         log_unused(session, left)

@@ -9,8 +9,8 @@ from typing import Any
 
 from envwire.codec import FaultError, Reason
 from envwire.envs.type_guards import is_tuple_or_list
+from envwire.server._grammar import counted
 from envwire.server._hosting.np_random import write_state
-from envwire.server._words import counted
 from envwire.v1 import environment_pb2
 
 SPACES = "observation_space", "action_space"

@@ -144,7 +144,7 @@ class DirectService:
             row.received += len(raw)
             row.sent += size
             row.end(session.stepping, session.steps, replied)
-            if session.notes is not None:
+            if session.statistics is not None:
                 session.count()
 
     def _amended(self, packet: Packet) -> Packet:

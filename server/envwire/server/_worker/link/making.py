@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from envwire.codec import FaultError, Reason
+from envwire.server._grammar import counted
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._hosting.making import describe, make_environment
 from envwire.server._hosting.vector.vector_hosts import is_vector
@@ -17,7 +18,6 @@ from envwire.server._ipc.scoreboard import Scoreboard
 from envwire.server._recording.files import AppendedFile
 from envwire.server._recording.recording import Recording
 from envwire.server._session.session import Session
-from envwire.server._words import counted
 from envwire.server._worker.direct.shared_memory import bytes_of
 from envwire.server._worker.forking import obstacle
 from envwire.server._worker.link.recorded_session import RecordedSession

@@ -157,7 +157,7 @@ class LinkService:
         else:
             self.frames.send(_REPLY, served.number, reply)
             served.row.end(session.stepping, session.steps, replied)
-            if session.notes is not None:
+            if session.statistics is not None:
                 session.count()
 
     def _make(self, start: Callable[[Frame], Started], frame: Frame) -> None:

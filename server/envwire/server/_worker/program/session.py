@@ -199,8 +199,8 @@ class ProgramSession(Session):
             self._note_error(kind, response)
         elif kind in {"reset", "restore_state"}:
             self.state = TRANSITIONS[self.state, Event.RESET]
-            if self.notes is not None:
-                self.notes.episodes.begin() if kind == "reset" else self.notes.episodes.leave()
+            if self.statistics is not None:
+                self.statistics.episodes.begin() if kind == "reset" else self.statistics.episodes.leave()
         elif kind == "step" and not body.actions:
             self._note_step(response.step)
         elif kind == "step":
@@ -214,8 +214,8 @@ class ProgramSession(Session):
         self.steps += self._steps_at_once
         ended = step.terminated or step.truncated
         self.state = TRANSITIONS[self.state, Event.STEP_ENDED if ended else Event.STEP]
-        if self.notes is not None:
-            self.notes.add((None, step.reward, step.terminated, step.truncated, {}))
+        if self.statistics is not None:
+            self.statistics.add((None, step.reward, step.terminated, step.truncated, {}))
 
     def _note_error(self, kind: str, response: pb.InteractResponse) -> None:
         fault = decode_fault(response.error, envwire_family())

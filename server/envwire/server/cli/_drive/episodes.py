@@ -14,7 +14,7 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainin
 from rich.table import Table
 
 from envwire.client import RemoteEnv
-from envwire.server._words import counted
+from envwire.server._grammar import counted
 from envwire.server.cli._console import OperatorConsole
 from envwire.server.cli._drive.evaluation import play_episode
 from envwire.server.cli._drive.policies import Policy

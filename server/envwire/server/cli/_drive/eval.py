@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from envwire.server._words import counted
+from envwire.server._grammar import counted
 from envwire.server.cli import _parameters as shared
 from envwire.server.cli._failures import reporting
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from envwire.server._words import counted
+from envwire.server._grammar import counted
 
 if TYPE_CHECKING:
     from envwire.farm.v1 import farm_pb2

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from envwire.server._words import counted
+from envwire.server._grammar import counted
 from envwire.server.cli._failures import stop
 from envwire.server.cli._inspect.asking import asking
 from envwire.server.cli._parameters import AsJson, Target

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from envwire.server._words import counted
+from envwire.server._grammar import counted
 from envwire.server.cli._inspect import farm_table, sessions
 from envwire.server.cli._inspect.asking import asking
 from envwire.server.cli._parameters import target_argument

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from envwire.server._grammar import counted
 from envwire.server._recording.episodes import Episode, episodes
 from envwire.server._recording.reader import RecordedSession
-from envwire.server._words import counted
 from envwire.server.cli._console import tracked
 
 _COLUMNS = (

@@ -19,8 +19,8 @@ import numpy.typing as npt
 
 from envwire.client._errors.faults import checked
 from envwire.codec import decode_mapping, decode_value, envwire_family
+from envwire.server._grammar import counted
 from envwire.server._recording.reader import RecordedSession, RecordingError
-from envwire.server._words import counted
 from envwire.server.cli._console import tracked
 from envwire.server.cli._recordings.differences import difference
 from envwire.server.cli._recordings.replayer import replaying, requests

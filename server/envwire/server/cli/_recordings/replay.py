@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from envwire.server._words import counted
+from envwire.server._grammar import counted
 from envwire.server.cli._failures import reporting
 from envwire.server.cli._parameters import Imports, target_option
 

@@ -8,7 +8,7 @@ import pytest
 
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import DEAD_SECONDS, SUSPECT_SECONDS, Liveness, Member
-from envwire.farm.gateway.registry.succession import TakenError
+from envwire.farm.gateway.registry.succession import DuplicateServerError
 from tests.unit.farm.gateway.registry.test_registry import hello
 
 
@@ -51,7 +51,7 @@ def farm() -> Farm:
     ids=str,
 )
 def test_a_server_that_lives_is_not_replaced(farm: Farm, other: dict[str, Any]) -> None:
-    with pytest.raises(TakenError):
+    with pytest.raises(DuplicateServerError):
         farm.add(**other)
     assert farm.is_first()
 
@@ -62,7 +62,7 @@ def test_an_incarnation_is_one_servers_even_when_that_is_dead(farm: Farm, dead: 
         farm.registry.leave(farm.first, 0.0)
     other = hello("b")
     other.info.incarnation = farm.first.incarnation
-    with pytest.raises(TakenError, match="incarnation"):
+    with pytest.raises(DuplicateServerError, match="incarnation"):
         farm.registry.register(other, "b:1", 0.0, "node")
 
 
@@ -71,7 +71,7 @@ def test_a_silent_server_is_replaced_only_from_its_own_address(
     farm: Farm, other: dict[str, Any]
 ) -> None:
     farm.registry.disconnect(farm.first, 0.0)
-    with pytest.raises(TakenError, match="lives"):
+    with pytest.raises(DuplicateServerError, match="lives"):
         farm.add(run="2", **other)
     assert farm.is_first()
     farm.add(run="2")

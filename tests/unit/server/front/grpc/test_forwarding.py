@@ -16,12 +16,12 @@ import pytest
 import uvloop
 
 from envwire.server._front.grpc import forwarding
-from envwire.server._front.grpc.forwarding import STRANGERS_BYTES, Forwarder, forwarded
+from envwire.server._front.grpc.forwarding import UNAUTHENTICATED_BYTES, Forwarder, forwarded
 from envwire.server._front.pipe import PipeEnd
 from tests.unit.server.front.test_pipe import Narrow
 
 HOST = "127.0.0.1"
-MANY = 20 * STRANGERS_BYTES
+MANY = 20 * UNAUTHENTICATED_BYTES
 
 
 @pytest.fixture(autouse=True, params=["asyncio", "uvloop"])
@@ -109,7 +109,7 @@ def test_a_stranger_gets_so_much_through_and_a_client_the_rest(
     ) -> None:
         loop = asyncio.get_running_loop()
         sending = asyncio.ensure_future(loop.sock_sendall(client, said))
-        first = await received(connection, STRANGERS_BYTES)
+        first = await received(connection, UNAUTHENTICATED_BYTES)
         with pytest.raises(BlockingIOError):
             connection.recv(1)
         forwarder.admit(forwarded(peer))
@@ -132,11 +132,11 @@ def test_a_client_that_sent_more_as_a_stranger_is_read_no_faster_than_grpc_reads
         ):
             near, far = Narrow(client, socket=connection), Narrow(ours)
         client.join(ours)
-        client.data_received(bytes(STRANGERS_BYTES))
+        client.data_received(bytes(UNAUTHENTICATED_BYTES))
         ours.resume_writing()
         client.data_received(b"more")
         client.admit()
-        assert (far.written[STRANGERS_BYTES:], near.paused) == (b"more", True)
+        assert (far.written[UNAUTHENTICATED_BYTES:], near.paused) == (b"more", True)
         ours.resume_writing()
         assert not near.paused
 
@@ -154,7 +154,7 @@ def test_a_stranger_who_says_too_much_is_sent_away(
         loop = asyncio.get_running_loop()
         with pytest.raises(ConnectionError):
             await loop.sock_sendall(client, bytes(100 * MANY))
-        assert len(await received(connection, MANY)) == STRANGERS_BYTES
+        assert len(await received(connection, MANY)) == UNAUTHENTICATED_BYTES
         forwarder.admit(forwarded(peer))  # too late, and harmless
 
     run(loops, serve)
@@ -168,7 +168,7 @@ def test_a_stranger_who_has_said_much_is_sent_away_in_a_pause(
     async def serve(
         _: Forwarder, client: socket.socket, connection: socket.socket, __: str
     ) -> None:
-        much = STRANGERS_BYTES // 2 + 1
+        much = UNAUTHENTICATED_BYTES // 2 + 1
         await asyncio.get_running_loop().sock_sendall(client, bytes(much))
         assert len(await received(connection, MANY)) == much
 
@@ -183,7 +183,7 @@ def test_a_stranger_gets_bytes_back_for_answers(
     async def serve(
         forwarder: Forwarder, client: socket.socket, connection: socket.socket, peer: str
     ) -> None:
-        for _ in range(STRANGERS_BYTES // 50):
+        for _ in range(UNAUTHENTICATED_BYTES // 50):
             await asyncio.get_running_loop().sock_sendall(client, bytes(100))
             assert len(await received(connection, 100)) == 100
             forwarder.answered(forwarded(peer))
@@ -196,7 +196,7 @@ def test_a_stranger_gets_bytes_back_for_answers(
     [
         pytest.param(600, forwarding._REFILL_BYTES, id="once in a while"),
         pytest.param(100, 100, id="not more than it sent"),
-        pytest.param(STRANGERS_BYTES // 2 + 1, 0, id="not after half"),
+        pytest.param(UNAUTHENTICATED_BYTES // 2 + 1, 0, id="not after half"),
     ],
 )
 def test_a_stranger_gets_no_more_back(
@@ -215,7 +215,7 @@ def test_a_stranger_gets_no_more_back(
             forwarder.answered(forwarded(peer))
         with contextlib.suppress(ConnectionError):
             await loop.sock_sendall(client, bytes(MANY))
-        assert len(await received(connection, MANY)) == STRANGERS_BYTES - sent + back
+        assert len(await received(connection, MANY)) == UNAUTHENTICATED_BYTES - sent + back
 
     run(loops, serve)
 

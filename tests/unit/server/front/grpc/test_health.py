@@ -18,7 +18,7 @@ from envwire.server._front.grpc.health import Health
 from tests.secured import write_tokens
 
 #: A check takes 60 bytes and more.
-CHECKS = forwarding.STRANGERS_BYTES // 40
+CHECKS = forwarding.UNAUTHENTICATED_BYTES // 40
 
 
 def test_checks_without_a_token_pass_on_one_connection(

@@ -32,9 +32,9 @@ async def ask(queue: Queue, *wants: str) -> list[asyncio.Task[int]]:
 def test_turns_come_in_order() -> None:
     async def scene(queue: Queue, _: list[tuple[str, int]]) -> None:
         tasks = await ask(queue, "a", "b")
-        assert [turn.want for turn in queue] == ["a", "b"]
-        for number, turn in enumerate(queue):
-            turn.come.set_result(number)
+        assert [waiter.request for waiter in queue] == ["a", "b"]
+        for number, waiter in enumerate(queue):
+            waiter.future.set_result(number)
         assert await asyncio.gather(*tasks) == [0, 1]
 
     run(scene)
@@ -43,7 +43,7 @@ def test_turns_come_in_order() -> None:
 def test_one_that_is_served_waits_no_longer_though_it_has_not_noticed() -> None:
     async def scene(queue: Queue, _: list[tuple[str, int]]) -> None:
         tasks = await ask(queue, "a", "b")
-        next(iter(queue)).come.set_result(1)
+        next(iter(queue)).future.set_result(1)
         assert len(queue) == 1
         tasks[1].cancel()
         assert not queue
@@ -55,7 +55,7 @@ def test_one_that_is_served_waits_no_longer_though_it_has_not_noticed() -> None:
 def test_what_was_given_to_one_that_leaves_is_given_back() -> None:
     async def scene(queue: Queue, returned: list[tuple[str, int]]) -> None:
         (task,) = await ask(queue, "a")
-        next(iter(queue)).come.set_result(7)
+        next(iter(queue)).future.set_result(7)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -67,7 +67,9 @@ def test_what_was_given_to_one_that_leaves_is_given_back() -> None:
 def test_one_that_leaves_empty_handed_gives_nothing_back() -> None:
     async def scene(queue: Queue, returned: list[tuple[str, int]]) -> None:
         waiting, refused = await ask(queue, "a", "b")
-        next(turn for turn in queue if turn.want == "b").come.set_exception(too_late("b"))
+        next(waiter for waiter in queue if waiter.request == "b").future.set_exception(
+            too_late("b")
+        )
         for task in (waiting, refused):
             task.cancel()
         await asyncio.wait([waiting, refused])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envwire.codec import FaultError, Reason
-from envwire.server._front.makes.request_size import addressed, check_size
+from envwire.server._front.makes.request_size import check_size, split_session_request
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
 from envwire.wire.envelope import REQUESTS
@@ -50,18 +50,18 @@ def test_check_size(raw: bytes, refused: Reason | None) -> None:
 
 def look_at(raw: bytes) -> None:
     """Does as the front does before it parses a request."""
-    if addressed(raw) is None:
+    if split_session_request(raw) is None:
         check_size(raw, LIMIT)
 
 
 def test_a_header_of_any_size_is_not_parsed() -> None:
     header = pb.SessionHeader(session_id="x" * 4096)
     step = pb.InteractRequest(step=pb.StepRequest(header=header)).SerializeToString()
-    assert addressed(step) is None
+    assert split_session_request(step) is None
 
 
 def test_what_is_addressed_is_whole() -> None:
-    parts = addressed(REQUESTS.wrap("step", HEADER + BODY))
+    parts = split_session_request(REQUESTS.wrap("step", HEADER + BODY))
     assert parts is not None
     assert parts.parse_header() == pb.SessionHeader(session_id="x")
     assert parts.request == REQUESTS.wrap("step", BODY)

@@ -89,8 +89,8 @@ def test_what_is_made_too_late_has_ended(event: Event) -> None:
 
 
 def test_a_session_has_the_time_to_be_made_and_then_that_of_a_step() -> None:
-    assert lead()[0].activity.timeout == 120.0
-    assert lead(Event.MADE)[0].activity.timeout == 30.0
+    assert lead()[0].liveness.timeout == 120.0
+    assert lead(Event.MADE)[0].liveness.timeout == 30.0
 
 
 def test_every_stage_is_reached_and_the_ended_go_nowhere() -> None:
@@ -103,7 +103,7 @@ def test_a_session_keeps_its_last_events() -> None:
         clock = itertools.count(-1.0)  # it looks once when it begins
         process: Any = Process()
         session = SessionRecord(60.0, lambda: next(clock), 120.0, mock.Mock(), process, "name")
-        session.activity = mock.Mock(streams=0)
+        session.liveness = mock.Mock(streams=0)
         for _ in range(100):
             session.attach()
         return session

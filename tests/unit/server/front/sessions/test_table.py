@@ -72,7 +72,7 @@ class Idle:
     def __init__(self, name: str, fails: bool) -> None:
         self.id, self._fails = name, fails
         self.events: list[Event] = []
-        self.activity = SimpleNamespace(overdue=lambda _: False, expired=lambda _: True)
+        self.liveness = SimpleNamespace(overdue=lambda _: False, expired=lambda _: True)
         self.end = self.events.append
 
     def poll(self) -> None:

@@ -15,7 +15,7 @@ from envwire.client._transports.direct.direct_channel import Channel
 from envwire.client._transports.direct.known_ports import known_port, learn_port
 from envwire.client._transports.transport import (
     ARRIVED,
-    Fronted,
+    HasEndpoint,
     Pipelined,
     Probeable,
     Transport,
@@ -204,11 +204,11 @@ class DirectTransport:
         reply = self._control.exchange(request, timeout, header)
         if RESPONSES.kind(reply.message) == "make":
             answer = pb.InteractResponse.FromString(reply.message).make
-            if isinstance(self._control, Fronted):
+            if isinstance(self._control, HasEndpoint):
                 self._front = self._control.front
             self._dialer.use(answer)
             if self._dial() is not None:
-                if isinstance(self._control, Fronted):
+                if isinstance(self._control, HasEndpoint):
                     learn_port(self._front[0], self.address, answer, self._control.abilities)
                 self._close_control()
         return reply

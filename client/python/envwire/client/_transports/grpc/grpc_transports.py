@@ -113,12 +113,12 @@ class GrpcTransport:
 
     @property
     def front(self) -> tuple[str, Credentials]:
-        """Address and credentials of the server's front (see `Fronted.front`)."""
+        """Address and credentials of the server's front (see `HasEndpoint.front`)."""
         return self.connection.target, self.connection.credentials
 
     @property
     def abilities(self) -> Collection[str]:
-        """What the server says that it can do (see `Fronted.abilities`)."""
+        """What the server says that it can do (see `HasEndpoint.abilities`)."""
         return self.connection.info.capabilities
 
     def probe(self, timeout: float) -> bool:

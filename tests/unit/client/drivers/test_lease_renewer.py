@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from envwire.client import RemoteEnv, aio
-from envwire.client._drivers import keeper
-from envwire.client._drivers.keeper import close_later
+from envwire.client._drivers import lease_renewer
+from envwire.client._drivers.lease_renewer import close_later
 from envwire.client.errors import RequestTimeoutError, ServerUnavailableError
 from envwire.server import InProcessTransport
 from tests.faults.scene import eventually
@@ -110,7 +110,7 @@ def test_sessions_that_come_while_a_program_exits_do_not_keep_the_others_open(
 
         def __iter__(self) -> Iterator[Any]:
             for each in super().__iter__():
-                adding = threading.Thread(target=keeper.keep, args=(late,), daemon=True)
+                adding = threading.Thread(target=lease_renewer.keep, args=(late,), daemon=True)
                 adding.start()
                 adding.join(0.2)
                 begun.append(adding)
@@ -118,10 +118,10 @@ def test_sessions_that_come_while_a_program_exits_do_not_keep_the_others_open(
 
     owned = [Owned() for _ in range(3)]
     closed: list[Any] = []
-    monkeypatch.setattr(keeper, "_open", Crowd(owned))
-    monkeypatch.setattr(keeper, "_renew", lambda _: None)
-    monkeypatch.setattr(keeper, "_close", lambda driver, _: closed.append(driver))
-    keeper._close_all()
+    monkeypatch.setattr(lease_renewer, "_open", Crowd(owned))
+    monkeypatch.setattr(lease_renewer, "_renew", lambda _: None)
+    monkeypatch.setattr(lease_renewer, "_close", lambda driver, _: closed.append(driver))
+    lease_renewer._close_all()
     for adding in begun:  # else it adds to the sessions of the next test
         adding.join()
     assert set(owned) <= set(closed)

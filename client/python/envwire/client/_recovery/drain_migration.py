@@ -11,8 +11,8 @@ from concurrent.futures import Future
 from functools import partial
 from typing import TYPE_CHECKING
 
-from envwire.client._drivers import keeper
-from envwire.client._recovery.making import Made, SessionMaker
+from envwire.client._drivers import lease_renewer
+from envwire.client._recovery.making import NewSession, SessionMaker
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.operations import Operation
@@ -53,8 +53,8 @@ class Departure:
         make: Makes the session.
     """
 
-    def __init__(self, make: Callable[[], Made]) -> None:
-        self._made: Future[Made] = Future()
+    def __init__(self, make: Callable[[], NewSession]) -> None:
+        self._made: Future[NewSession] = Future()
         self._finalizer = weakref.finalize(self, self._made.add_done_callback, close_unwanted)
         self._finalizer.atexit = False  # at exit, the keeper closes all open sessions
         args = (make, self._made)
@@ -65,7 +65,7 @@ class Departure:
         """Whether the attempt to make the session has ended."""
         return self._made.done()
 
-    def take(self) -> Made:
+    def take(self) -> NewSession:
         """Returns the session.
 
         Raises:
@@ -75,7 +75,7 @@ class Departure:
         return self._made.result()
 
 
-def _run(make: Callable[[], Made], outcome: Future[Made]) -> None:
+def _run(make: Callable[[], NewSession], outcome: Future[NewSession]) -> None:
     turns = _turns
     try:
         if not turns.acquire(timeout=_TURN_SECONDS):
@@ -87,14 +87,14 @@ def _run(make: Callable[[], Made], outcome: Future[Made]) -> None:
     except BaseException as error:
         outcome.set_exception(error)
     else:
-        keeper.keep(made.driver)
+        lease_renewer.keep(made.driver)
         outcome.set_result(made)
 
 
-def close_unwanted(outcome: Future[Made] | asyncio.Future[Made]) -> None:
+def close_unwanted(outcome: Future[NewSession] | asyncio.Future[NewSession]) -> None:
     """Closes a session that is no longer needed, in the background."""
     if not outcome.cancelled() and outcome.exception() is None:
-        keeper.close_later(outcome.result().driver)
+        lease_renewer.close_later(outcome.result().driver)
 
 
 class MoveBudget:
@@ -124,7 +124,7 @@ class MoveBudget:
 _budget = MoveBudget()
 
 
-class Departures:
+class DrainMigration:
     """Decides when one environment leaves its server, and makes its next session.
 
     Args:
@@ -146,7 +146,7 @@ class Departures:
 
     def due(
         self, session: ClientSession, target: str | None, operation: Operation[object]
-    ) -> Made | None:
+    ) -> NewSession | None:
         """Returns a session that is ready to replace the current one before a request; None to stay for now.
 
         Args:
@@ -175,10 +175,10 @@ class Departures:
         self._moving_at = time.monotonic()
         return made
 
-    def failed(self, made: Made, error: BaseException) -> None:
+    def failed(self, made: NewSession, error: BaseException) -> None:
         """Closes a session that could not be brought to the current state; tries again later if that may help."""
         _log.warning("cannot leave a server that is about to stop: %s", error)
-        keeper.close_later(made.driver)
+        lease_renewer.close_later(made.driver)
         self._moved()
         again = time.monotonic() + _PAUSE_SECONDS
         self._not_before = float("inf") if isinstance(error, ReplayError) else again

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from envwire.client._recovery import departure
-from envwire.client._recovery.departure import Departure, Departures, MoveBudget
+from envwire.client._recovery import drain_migration
+from envwire.client._recovery.drain_migration import Departure, DrainMigration, MoveBudget
 from envwire.client._session.operations import Step
 
 
@@ -54,7 +54,7 @@ def test_moves_that_overlapped_do_not_add_up() -> None:
 
 
 def test_no_five_sessions_are_made_at_once(monkeypatch: Any) -> None:
-    monkeypatch.setattr(departure.keeper, "keep", lambda _: None)
+    monkeypatch.setattr(drain_migration.lease_renewer, "keep", lambda _: None)
     five = threading.Barrier(5)
 
     class Session:
@@ -73,8 +73,8 @@ def test_no_five_sessions_are_made_at_once(monkeypatch: Any) -> None:
 
 
 def test_who_is_not_moved_in_time_says_so_and_leaves_the_turns_to_others(monkeypatch: Any) -> None:
-    monkeypatch.setattr(departure.keeper, "keep", lambda _: None)
-    monkeypatch.setattr(departure, "_TURN_SECONDS", 0.05)
+    monkeypatch.setattr(drain_migration.lease_renewer, "keep", lambda _: None)
+    monkeypatch.setattr(drain_migration, "_TURN_SECONDS", 0.05)
     hang, begun = threading.Event(), threading.Barrier(5)
 
     class Session:
@@ -93,14 +93,14 @@ def test_who_is_not_moved_in_time_says_so_and_leaves_the_turns_to_others(monkeyp
     hang.set()
     for each in four:
         each.take()
-    monkeypatch.setattr(departure, "_TURN_SECONDS", 10.0)
+    monkeypatch.setattr(drain_migration, "_TURN_SECONDS", 10.0)
     for each in [Departure(Session) for _ in range(8)]:  # type: ignore[arg-type]
         each.take()
 
 
 def test_a_move_that_did_not_begin_takes_no_time(monkeypatch: Any) -> None:
     spent = list[float]()
-    monkeypatch.setattr(departure._budget, "spend", spent.append)
+    monkeypatch.setattr(drain_migration._budget, "spend", spent.append)
 
     class Maker:
         def make(self, *_: Any) -> Any:
@@ -110,7 +110,7 @@ def test_a_move_that_did_not_begin_takes_no_time(monkeypatch: Any) -> None:
     retries = SimpleNamespace(elsewhere=True)
     session: Any = SimpleNamespace(pending=False, retries=retries, notices=())
     maker: Any = Maker()
-    departures = Departures(maker, strategy)
+    departures = DrainMigration(maker, strategy)
     assert departures.due(session, None, Step(0)) is None
     assert departures._departure is not None
     with contextlib.suppress(ConnectionError):
@@ -121,8 +121,8 @@ def test_a_move_that_did_not_begin_takes_no_time(monkeypatch: Any) -> None:
 
 
 def test_a_short_move_leaves_time_for_more(monkeypatch: Any) -> None:
-    monkeypatch.setattr(departure.keeper, "keep", lambda _: None)
-    monkeypatch.setattr(departure, "_budget", MoveBudget(Clock()))
+    monkeypatch.setattr(drain_migration.lease_renewer, "keep", lambda _: None)
+    monkeypatch.setattr(drain_migration, "_budget", MoveBudget(Clock()))
 
     class Session:
         driver = None
@@ -133,7 +133,7 @@ def test_a_short_move_leaves_time_for_more(monkeypatch: Any) -> None:
     )
     maker: Any = SimpleNamespace(make=lambda *_: Session())
     for _ in range(3):
-        departures = Departures(maker, strategy)
+        departures = DrainMigration(maker, strategy)
         assert departures.due(session, None, Step(0)) is None
         assert departures._departure is not None
         departures._departure._made.result(60.0)

@@ -20,7 +20,7 @@ from typing import Any
 
 from envwire.codec import FaultError, Reason
 from envwire.server._front.sessions.table import Sessions
-from envwire.server._words import counted
+from envwire.server._grammar import counted
 from envwire.v1 import environment_pb2 as pb
 
 #: Length of an id, in bytes: 128 random bits cannot be guessed.
@@ -50,7 +50,7 @@ class _Make:
     size: int = 0
 
 
-class KeptMakes:
+class MakeDeduplicator:
     """The Makes of one server; those with a request id can be repeated.
 
     Args:

@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from envwire.codec import FaultError, Reason
-from envwire.server._front.makes.kept_makes import KeptMakes
+from envwire.server._front.makes.make_deduplicator import MakeDeduplicator
 from envwire.server._front.sessions.table import Sessions
 from envwire.v1 import environment_pb2 as pb
 
@@ -45,7 +45,7 @@ class Server:
         self.may_go_on = asyncio.Event()
         self.failure: Exception | None = None
         self.refusal = ""
-        self.kept = KeptMakes(cast("Sessions", self.table), kept_bytes)
+        self.kept = MakeDeduplicator(cast("Sessions", self.table), kept_bytes)
 
     async def making(self) -> pb.InteractResponse:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envwire.server._words import counted, enumerated
+from envwire.server._grammar import counted, enumerated
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Activity of a session: its client's presence, and the times from which its lease and its deadline count."""
+"""SessionLiveness of a session: its client's presence, and the times from which its lease and its deadline count."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from envwire.server._processes.link import SessionLink
 from envwire.server._processes.process import Process
 
 
-class Presence:
+class ConnectionMonitor:
     """Watches the connection of a direct channel for its end, without asking the session process.
 
     A session process could claim forever that its client is connected, to keep its session. The front therefore keeps
@@ -72,7 +72,7 @@ UNREAD_SECONDS = 0.5
 
 
 @dataclass(eq=False)
-class Activity:
+class SessionLiveness:
     """What the client and the process of a session do, as far as the front can tell.
 
     Args:
@@ -102,7 +102,7 @@ class Activity:
     streams: int = field(default=0, init=False)
     waited: float = field(default=0.0, init=False)
     max_idle: float = field(default=0.0, init=False)
-    _presence: Presence | None = field(default=None, init=False)
+    _monitor: ConnectionMonitor | None = field(default=None, init=False)
     _served: int = field(default=0, init=False)
     _unread_since: float | None = field(default=None, init=False)
     _probes: int = field(default=0, init=False)
@@ -137,15 +137,15 @@ class Activity:
             self.waited += self.lease_runs_from - self.busy_since
         self.busy_since = self.lease_runs_from if more else None
 
-    def connect(self, presence: Presence) -> None:
+    def connect(self, monitor: ConnectionMonitor) -> None:
         """Watches a new direct channel, which replaces the last one."""
         self.disconnect()
-        self._presence = presence
+        self._monitor = monitor
 
     def disconnect(self) -> None:
         """Stops watching the direct channel, if there is one."""
-        if self._presence is not None:
-            self._presence.close()
+        if self._monitor is not None:
+            self._monitor.close()
 
     def update(self) -> bool:
         """Updates from the scoreboard what the session served on direct channels, which bypass the front.
@@ -159,13 +159,13 @@ class Activity:
         now = self._clock()
         if self.busy_since is not None and self._process.busy_with_others(self._link):
             self.busy_since = now  # its time starts once the process is free to serve it
-        if self._presence is None or not self._presence.is_open():
+        if self._monitor is None or not self._monitor.is_open():
             return False
         self.lease_runs_from = now
         served = self._process.scoreboard.served(self._link.slot)
         if served != self._served:
             self._served, self._heard_at = served, now
-        unread = self._presence.unread and not self._process.busy_with_others(self._link)
+        unread = self._monitor.unread and not self._process.busy_with_others(self._link)
         if not unread or self._heard_at == now:
             self._unread_since = None
         elif self._unread_since is None:
@@ -191,7 +191,7 @@ class Activity:
     @property
     def attached(self) -> bool:
         """Whether the client is present, by a stream, a direct channel or a request."""
-        direct = self._presence is not None and self._presence.was_open
+        direct = self._monitor is not None and self._monitor.was_open
         return direct or self.streams > 0 or self.busy
 
     @property
