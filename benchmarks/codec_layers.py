@@ -24,7 +24,7 @@ import envwire.envs
 from envwire.codec import decode_value, encode_value, envwire_family
 from envwire.codec.fastpath import leaves, values
 from envwire.codec.fastpath.attached_arrays import extract_arrays, pieces
-from envwire.codec.fastpath.leaves import ScalarTemplate, Unknown
+from envwire.codec.fastpath.leaves import FastPathMiss, ScalarTemplate
 from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
 from envwire.codec.steps import StepCodec, StepResult
 from envwire.envs import spaces
@@ -180,7 +180,7 @@ def without_plain_values() -> Generator[None]:
     def refuse(self: ScalarTemplate, value: Any = None) -> None:
         original(self, value)
         if value is not None and self._layout is None:  # pyright: ignore[reportPrivateUsage]
-            raise Unknown
+            raise FastPathMiss
 
     original = ScalarTemplate.__init__
     with ExitStack() as stack:
@@ -193,14 +193,14 @@ def without_plain_values() -> Generator[None]:
 @contextmanager
 def without_trees() -> Generator[None]:
     """Encodes and decodes dictionaries, lists and tuples by protobuf."""
-    grow = values.grow
+    build_template = values.build_template
 
     def refuse(value: Any, mark: bytes | None = None) -> Any:
         if isinstance(value, (dict, list, tuple)):
-            raise Unknown
-        return grow(value, mark)
+            raise FastPathMiss
+        return build_template(value, mark)
 
-    with patch.object(values, "grow", refuse):
+    with patch.object(values, "build_template", refuse):
         yield
 
 

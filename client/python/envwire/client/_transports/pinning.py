@@ -11,8 +11,9 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 
+from envwire.client._transports.proxies import proxy_variable
 from envwire.client._transports.resolving import resolve
-from envwire.client._transports.targets import ConnectWait, addresses, ip_address_of, proxy_variable
+from envwire.client._transports.targets import ConnectWait, addresses, ip_address_of
 from envwire.client.credentials import Credentials
 
 #: Bounds the delay that an unresponsive host adds before the next address is tried.

@@ -48,7 +48,7 @@ def unanswered(target: str, details: str) -> str:
     from envwire.client import Credentials
     from envwire.client._errors.connections import unavailable_through
     from envwire.client._transports.grpc.grpc_connection import is_refusal
-    from envwire.client._transports.targets import proxy_variable
+    from envwire.client._transports.proxies import proxy_variable
 
     if variable := proxy_variable(target, Credentials(token=None)):
         return str(unavailable_through(variable, target, details))

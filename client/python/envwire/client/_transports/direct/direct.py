@@ -241,8 +241,8 @@ class DirectTransport:
             return ARRIVED
         return -1 if channel is None else channel.fileno()
 
-    def offer(self, buffer: Area) -> None:
-        """Offers a buffer for the attachments of the next reply (see `InPlace.offer`)."""
+    def set_buffer(self, buffer: Area) -> None:
+        """Offers a buffer for the attachments of the next reply (see `InPlace.set_buffer`)."""
         if self._channel is not None:
             self._channel.buffer = buffer
 

@@ -25,7 +25,8 @@ from envwire.client._errors.connections import (
 from envwire.client._errors.faults import CLASSES_BY_CODE
 from envwire.client._transports.grpc import forking
 from envwire.client._transports.grpc.tls_faults import tls_fault
-from envwire.client._transports.targets import ConnectWait, proxy_variable
+from envwire.client._transports.proxies import proxy_variable
+from envwire.client._transports.targets import ConnectWait
 from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError, ServerUnavailableError
 from envwire.v1 import environment_pb2 as pb
