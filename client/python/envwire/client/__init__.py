@@ -39,7 +39,7 @@ else:
 
     _NAMES = {
         "_env.saving": "SavedState",
-        "_session.stats": "ConnectionStats",
+        "_recovery.base_handle": "ConnectionStats",
         "_transports.transport": "Transport",
         "_version": "__version__",
         "credentials": "Credentials",
