@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from pathlib import Path
 from typing import Annotated
@@ -59,7 +58,7 @@ def join(
         log_to_stderr(TEXT)
 
         async def main() -> None:
-            stop: asyncio.Event = stop_on_signals()
+            stop = stop_on_signals()
             await Sidecar(served, joining).run(stop)
 
         run_loop(main())

@@ -264,6 +264,7 @@ def _docker() -> Any:
         OSError: It is not installed.
     """
     try:
+        import_module("docker.errors")  # a folder of that name is no package docker
         return import_module("docker")
     except ModuleNotFoundError:
         raise OSError(

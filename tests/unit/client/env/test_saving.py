@@ -146,8 +146,8 @@ def test_a_copy_that_is_replayed_goes_its_own_way(there: Mortal) -> None:
 @pytest.mark.parametrize(
     ("env_id", "capabilities"),
     [
-        (SAVING, ["ahead", "chunk", "replay", "save_state"]),
-        (CARTPOLE, ["ahead", "chunk", "replay"]),
+        (SAVING, ["ahead", "chunk", "replay", "times", "save_state"]),
+        (CARTPOLE, ["ahead", "chunk", "replay", "times"]),
     ],
 )
 def test_what_a_session_can_do_is_told_when_it_is_made(

@@ -12,7 +12,7 @@ from envwire.farm.gateway.groups.failures import EngineError, Kind
 from envwire.farm.gateway.groups.group_config import GroupConfig
 from envwire.server.config import ServerConfig
 
-pytest.importorskip("docker")
+pytest.importorskip("docker.errors")  # a checkout has a folder of the name docker
 
 GROUP = GroupConfig(
     name="pole",

@@ -52,7 +52,7 @@ def the_address_can_be_dialled(context: CheckContext) -> None:
 
 
 #: What a session can do; the last one is a gateway's to say.
-_NAMED = {"ahead", "chunk", "replay", "save_state", "fork", "relayed"}
+_NAMED = {"ahead", "chunk", "replay", "save_state", "times", "fork", "relayed"}
 
 
 @check("SESSION-26", level=Level.RECOMMENDED)
