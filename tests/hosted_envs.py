@@ -89,6 +89,12 @@ class Faulty(gym.Env[np.ndarray, int]):
         """A method to call from afar."""
         return left + right
 
+    def work(self, seconds: float) -> None:
+        """Takes processor time."""
+        until = time.process_time() + seconds
+        while time.process_time() < until:
+            pass
+
     def start_child(self) -> int:
         """Starts a process, as a simulator would, and never ends it."""
         self._child = subprocess.Popen(["sleep", "3600"])

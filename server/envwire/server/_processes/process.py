@@ -28,6 +28,7 @@ from envwire.server._processes.endpoints import FrontEndpoints, open_endpoints
 from envwire.server._processes.forkserver import ForkserverLink
 from envwire.server._processes.forkserver_start import ForkError, OnExit
 from envwire.server._processes.link import Link, LinkLostError, Listener, SessionLink
+from envwire.server._processes.resources import ProcessorTime
 
 _log = logging.getLogger("envwire.server")
 
@@ -50,6 +51,7 @@ class Process:
         pid: Its process id.
         endpoints: The front's ends of its connections.
         shared: Whether it may hold several sessions.
+        processor_time: Its processor time, which is counted for its sessions.
         exited: Future of its exit status.
         slots: How many sessions it may hold.
         limit: Largest message accepted, in bytes.
@@ -68,6 +70,7 @@ class Process:
         self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._free_slots = set(range(slots))
         self.shared = slots > 1
+        self.processor_time = ProcessorTime(self.pid)
         self._ending = False
         self._forking = asyncio.Lock()
         self._sessions: set[SessionLink] = set()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,10 +18,10 @@ _PEAK = "VmHWM:"
 
 
 class Resources(NamedTuple):
-    """Resources of one process.
+    """What one process has taken.
 
     Attributes:
-        cpu: Seconds of processor time, with those of children that have ended.
+        cpu: Seconds of processor time, with those of its descendants.
         peak: Most memory that it held at once, in bytes; 0 if it is unknown.
     """
 
@@ -28,11 +30,11 @@ class Resources(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What one process takes.
+    """What one process takes, and those that it started: a simulator is often a process of its own.
 
     Attributes:
-        cpu: Seconds of processor time, with those of children that have ended.
-        memory: Bytes of memory that it holds now, shared ones included.
+        cpu: Seconds of processor time, also of those that have ended.
+        memory: Bytes of memory that they hold now, shared ones included.
     """
 
     cpu: float
@@ -49,19 +51,64 @@ def _cpu(fields: list[str]) -> float:
 
 
 def usage_of(pid: int) -> Usage | None:
-    """Returns what a process takes, which costs about 15 us; None if it is gone."""
+    """Returns what a process and its descendants take; None if it is gone. It costs about 25 us for each."""
     try:
-        fields = _stat(pid)
+        usages = [Usage(_cpu(fields), int(fields[_RESIDENT]) * _PAGE) for fields in _stats(pid)]
     except OSError:
         return None
-    return Usage(_cpu(fields), int(fields[_RESIDENT]) * _PAGE)
+    return Usage(sum(each.cpu for each in usages), sum(each.memory for each in usages))
+
+
+def _stats(pid: int) -> Iterator[list[str]]:
+    """Yields the fields of a process and of those of its descendants that still run.
+
+    Raises:
+        OSError: It is gone.
+    """
+    yield _stat(pid)
+    for child in _children(pid):
+        with suppress(OSError):
+            yield from _stats(child)
+
+
+def _children(pid: int) -> list[int]:
+    """Returns what the first thread of a process started; nothing if the kernel does not tell it."""
+    try:
+        return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+    except OSError:
+        return []
+
+
+class ProcessorTime:
+    """The processor time of a process, each second of which is counted for one of its sessions.
+
+    Args:
+        pid: Its process id.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._seen = self._taken = 0.0
+
+    def left(self) -> float:
+        """Returns the seconds that no session was counted for; as last seen if the process is gone."""
+        if usage := usage_of(self._pid):
+            self._seen = max(self._seen, usage.cpu)
+        return self._seen - self._taken
+
+    def take(self) -> float:
+        """Returns them, and counts them."""
+        left = self.left()
+        self._taken += left
+        return left
 
 
 def resources_of(pid: int) -> Resources | None:
     """Returns what a process has taken so far; None if it is gone."""
+    usage = usage_of(pid)
     try:
-        fields, status = _stat(pid), Path(f"/proc/{pid}/status").read_text()
+        status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return None
     peak = status.partition(_PEAK)[2].split()[:1]  # a process that has ended has no line
-    return Resources(_cpu(fields), int(peak[0]) * 1024 if peak else 0)
+    return usage and Resources(usage.cpu, int(peak[0]) * 1024 if peak else 0)

@@ -30,8 +30,9 @@ def usage_of_slots(sessions: Sessions) -> list[farm_pb2.Usage]:
 def totals_of(sessions: Sessions) -> farm_pb2.ServerTotals:
     """Returns the totals of all sessions, ended ones included."""
     totals = sessions.totals.with_open(sessions)
-    taken = [usage_of(pid) for pid in {session.process.pid for session in sessions}]
-    cpu = totals.cpu + sum(each.cpu for each in taken if each)
+    processes = {session.process for session in sessions}
+    taken = [usage_of(process.pid) for process in processes]
+    cpu = totals.cpu + sum(process.processor_time.left() for process in processes)
     return farm_pb2.ServerTotals(
         steps=min(totals.steps, _MOST),
         episodes=min(sum(each.episodes for each in totals.episodes.values()), _MOST),

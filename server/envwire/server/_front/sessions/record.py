@@ -66,6 +66,7 @@ class SessionRecord:
         recorded: Whether the process has begun the recording.
         resources: What its process had taken when it ended; None while it lives, in a shared process, and if the
             process was gone by then.
+        cpu: Processor time of its process that no session before it was counted for, from its end on.
     """
 
     lease: InitVar[float]
@@ -87,6 +88,7 @@ class SessionRecord:
     recording: str = ""
     recorded: bool = False
     resources: Resources | None = None
+    cpu: float = 0.0
     as_arrays: bool = False
     renders: bool = False
     picture: Picture | None = None
@@ -313,6 +315,7 @@ class SessionRecord:
         if life is None:
             return
         self.life = life
+        self.cpu = self.process.processor_time.take()
         if not self.process.shared:
             self.resources = resources_of(self.process.pid)
         self.backlog.give_back(self.owner, sum(self._waiting))

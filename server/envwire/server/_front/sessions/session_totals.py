@@ -70,7 +70,7 @@ class SessionTotals:
         self.serving += seen.serving / 1e9
         self.stepping += seen.stepping / 1e9
         self.replying += seen.replying / 1e9
-        self.cpu += session.resources.cpu if session.resources else 0.0
+        self.cpu += session.cpu
         self.relaying += session.liveness.waited
         self.received += seen.received
         self.sent += seen.sent

@@ -12,6 +12,7 @@ import pytest
 from envwire.codec import FaultError
 from envwire.server._front.sessions.life import ALIVE, ENDS, TRANSITIONS, Event, Life
 from envwire.server._front.sessions.record import SessionRecord
+from envwire.server._processes.resources import ProcessorTime
 from tests.each import each
 
 
@@ -26,6 +27,7 @@ class Process:
     pid = 7
     shared = True
     output = Output()
+    processor_time = ProcessorTime(pid)
 
     def __init__(self) -> None:
         self.done: list[str] = []
