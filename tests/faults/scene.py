@@ -7,15 +7,16 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envwire.client import RemoteEnv
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.transport import call
-from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb
-from tests.conftest import ROOT
 from tests.faults.hungry_envs import HUNGRY
+
+if TYPE_CHECKING:
+    from envwire.server import Server
 
 #: All ways to a session that a fault may be in.
 TRANSPORTS = ("unary", "stream", "direct-tcp", "direct-unix")
@@ -23,6 +24,9 @@ TRANSPORTS = ("unary", "stream", "direct-tcp", "direct-unix")
 
 def serve(**settings: Any) -> Server:
     """Returns a server of the hungry environment, not started."""
+    from envwire.server import Server  # clients on systems without servers use this file as well
+    from tests.conftest import ROOT
+
     return Server([HUNGRY], imports=["tests.faults.hungry_envs"], sys_path=(ROOT,), **settings)
 
 

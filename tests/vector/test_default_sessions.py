@@ -53,7 +53,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def ask(server: Server, env_id: str = "") -> pb.GetServerInfoResponse:
     transport = open_transport("unary", server.target, 10.0)
-    question = pb.GetServerInfoRequest(env_id=env_id)
+    make = pb.MakeRequest(env_id=env_id, prefer="envwire")  # as the proxies of this library make it
+    question = pb.GetServerInfoRequest(env_id=env_id, make=make)
     info = call(transport, pb.InteractRequest(get_server_info=question), 10.0).get_server_info
     transport.close()
     return info

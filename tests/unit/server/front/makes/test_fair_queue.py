@@ -101,9 +101,9 @@ def test_the_first_turn_of_a_client_is_not_behind_the_thousand_of_another() -> N
 
         async def serve(count: int) -> None:
             for _ in range(count):  # one slot at a time becomes free
-                turn = next(iter(queue))
-                turn.come.set_result(0)
-                served.append(turn.want)
+                waiter = next(iter(queue))
+                waiter.future.set_result(0)
+                served.append(waiter.request)
                 await asyncio.sleep(0)
 
         await serve(5)
@@ -122,7 +122,7 @@ def test_slots_that_are_free_at_once_are_shared() -> None:
     async def scene(queue: Queue, _: list[tuple[str, int]]) -> None:
         tasks = await wait_as(queue, "one", "a0", "a1", "a2")
         tasks += await wait_as(queue, "other", "b0", "b1")
-        assert [turn.want for turn in queue] == ["a0", "b0", "a1", "b1", "a2"]
+        assert [waiter.request for waiter in queue] == ["a0", "b0", "a1", "b1", "a2"]
         for task in tasks:
             task.cancel()
 

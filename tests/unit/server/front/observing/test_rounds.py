@@ -25,7 +25,7 @@ class Session:
     env_id, state, began = "CartPole-v1", "STATE_IDLE", 1.0
     renders = False
     process = Process()
-    activity = SimpleNamespace(attached=False, lease_runs_from=2.0)
+    liveness = SimpleNamespace(attached=False, lease_runs_from=2.0)
 
     def __init__(self, number: int, owner: str = "token alice") -> None:
         self.id, self.owner = f"session {number}", owner
