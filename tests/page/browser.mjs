@@ -6,7 +6,8 @@ const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-backgro
 
 export async function onPage(address, scenario) {
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: FLAGS })
-  const page = await browser.newPage({ viewport: { width: 1200, height: 760 } })
+  const permissions = ["clipboard-read", "clipboard-write"]
+  const page = await browser.newPage({ viewport: { width: 1200, height: 760 }, permissions })
   const complaints = []
   page.setDefaultTimeout(30_000)
   page.on("console", (message) => { if (message.type() === "error") complaints.push(message.text()) })

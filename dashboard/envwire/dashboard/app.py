@@ -70,22 +70,31 @@ class Dashboard:
 
     @contextlib.asynccontextmanager
     async def _watching(self, _: Starlette) -> AsyncGenerator[None]:
-        watching = asyncio.ensure_future(self._watcher.run())
+        running = [asyncio.ensure_future(each) for each in (self._watcher.run(), self._note())]
         try:
             yield
         finally:
-            watching.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await watching
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
+
+    async def _note(self) -> None:
+        """Notes the steps of each second, so that a page that is opened later shows them."""
+        while True:
+            await asyncio.sleep(_SECOND)
+            self._watcher.fleet.note_second()
 
     async def _index(self, _: Request) -> Response:
         return FileResponse(_PAGE / "index.html")
 
     async def _farm(self, _: Request) -> Response:
         async def lines() -> AsyncGenerator[bytes]:
+            fleet = self._watcher.fleet
+            past = {"rates": fleet.rates.until(fleet.second)}
             while True:
-                told = farm_summary(self._watcher.fleet, self._watcher.waiting)
+                told = farm_summary(fleet, self._watcher.waiting) | past
                 yield json.dumps(told).encode() + b"\n"
+                past = {}
                 await asyncio.sleep(_SECOND)
 
         return StreamingResponse(lines(), media_type="application/x-ndjson")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple
 
 from envwire.codec.state_names import state_name
+from envwire.dashboard.history import History
 from envwire.observe.v1 import observe_pb2 as pb
 
 _STATES = {number: state_name(name) for name, number in pb.SessionStatus.State.items()}
@@ -22,12 +24,14 @@ class Activity(NamedTuple):
         environment: Fraction of the time spent in the environment's steps.
         codec: Fraction spent in the rest of its requests: decoding, encoding, resets.
         agent: Fraction between its requests: the agent and the network.
+        processor: Processors that its process kept busy: 0.5 is half of one.
     """
 
     steps: float = 0.0
     environment: float = 0.0
     codec: float = 0.0
     agent: float = 0.0
+    processor: float = 0.0
 
 
 NOTHING = Activity()
@@ -41,6 +45,7 @@ class Session:
         server: The server that holds it.
         status: Its counters.
         activity: A round's number and the activity in it; rounds since then had none.
+        rates: Its steps per second in the last rounds.
         text: The strings to search, in lower case, one per line.
     """
 
@@ -48,6 +53,7 @@ class Session:
     status: pb.SessionStatus
     activity: Activity = NOTHING
     round: int = 0
+    rates: History = field(default_factory=History)
     text: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -146,6 +152,7 @@ class Server:
             return
         known.activity = _activity(known.status, status, self._elapsed)
         known.status, known.round = status, self.round
+        known.rates.note(self.round, known.activity.steps)
 
 
 def _activity(before: pb.SessionStatus, after: pb.SessionStatus, elapsed: float) -> Activity:
@@ -154,14 +161,28 @@ def _activity(before: pb.SessionStatus, after: pb.SessionStatus, elapsed: float)
     serving = min(1.0, (after.serving - before.serving) / elapsed)
     stepping = min(serving, (after.stepping - before.stepping) / elapsed)
     steps = (after.steps - before.steps) / elapsed
-    return Activity(steps, stepping, serving - stepping, 1.0 - serving)
+    processor = max(0.0, after.processor_time - before.processor_time) / elapsed
+    return Activity(steps, stepping, serving - stepping, 1.0 - serving, processor)
 
 
 class Fleet:
-    """The watched servers, by address."""
+    """The watched servers, by address.
+
+    Attributes:
+        rates: Their steps per second together, in the last seconds.
+        second: Number of seconds that it has been watched.
+    """
 
     def __init__(self) -> None:
         self.servers: dict[str, Server] = {}
+        self.rates = History()
+        self.second = 0
+
+    def note_second(self) -> None:
+        """Notes what the servers do now, once a second."""
+        self.second += 1
+        sessions = chain.from_iterable(each.sessions.values() for each in self.servers.values())
+        self.rates.note(self.second, sum(session.doing.steps for session in sessions))
 
     def server(self, address: str) -> Server:
         """Returns the server at an address, adding it if it is new."""

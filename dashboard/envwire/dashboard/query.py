@@ -33,6 +33,8 @@ _KEYS: dict[str, Callable[[Session], Any]] = {
     "environment": lambda session: session.doing.environment,
     "codec": lambda session: session.doing.codec,
     "agent": lambda session: session.doing.agent,
+    "processor": lambda session: session.doing.processor,
+    "memory": lambda session: session.status.memory,
 }
 
 
@@ -126,7 +128,8 @@ def ended_row(server: Server, end: pb.SessionEnd) -> Row:
         "state": end.reason,
         "age": end.ended - end.began,
         "steps": end.steps,
-        **dict.fromkeys(("rate", "environment", "codec", "agent"), 0.0),
+        **dict.fromkeys(("rate", "environment", "codec", "agent", "processor"), 0.0),
+        "memory": 0,
         "frames": False,
         "episodes": 0,
         "message": end.message,

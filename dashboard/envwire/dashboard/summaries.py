@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
+from collections.abc import Iterable
+from heapq import nlargest
 from itertools import chain
 from math import isfinite
 from typing import Any
 
-from envwire.dashboard.model import Fleet
+from envwire.dashboard.model import Fleet, Session
 from envwire.dashboard.query import ended_row, row_of
 from envwire.dashboard.tiles import encoded
 from envwire.dashboard.verdict import shares, verdict
 from envwire.observe.v1 import observe_pb2
 
 #: Clients with the most sessions, of which the totals are shown.
-_CLIENTS = 10
+_CLIENTS = 20
 #: First lines of a traceback: Python's own, and the server's note that an environment raised.
 _TRACEBACKS = ("Traceback (most recent call last)", "the environment raised")
 
@@ -51,24 +53,39 @@ def farm_summary(fleet: Fleet, waiting: int) -> dict[str, Any]:
     return {
         "servers": servers,
         "clients": _clients(fleet),
+        **_totals(_sessions(fleet)),
         "waiting": waiting + sum(each.status.waiting for each in fleet.servers.values()),
-        "rate": sum(rates.values()),
         "shares": parts,
         "verdict": verdict(parts),
     }
 
 
+def _sessions(fleet: Fleet) -> Iterable[Session]:
+    return chain.from_iterable(server.sessions.values() for server in fleet.servers.values())
+
+
 def _clients(fleet: Fleet) -> list[dict[str, Any]]:
-    """Returns the clients with the most sessions, and what these do."""
-    sessions, rates = Counter[str](), defaultdict[str, float](float)
-    for server in fleet.servers.values():
-        for session in server.sessions.values():
-            sessions[session.status.client] += 1
-            rates[session.status.client] += session.doing.steps
+    """Returns the clients with the most sessions, and what these do and take."""
+    theirs = defaultdict[str, list[Session]](list)
+    for session in _sessions(fleet):
+        theirs[session.status.client].append(session)
+    most = nlargest(_CLIENTS, theirs.items(), key=lambda client: len(client[1]))
     return [
-        {"client": name, "sessions": number, "rate": rates[name]}
-        for name, number in sessions.most_common(_CLIENTS)
+        {"client": name, "sessions": len(sessions), **_totals(sessions)} for name, sessions in most
     ]
+
+
+def _totals(sessions: Iterable[Session]) -> dict[str, float]:
+    """Returns steps per second, and the processors and the bytes of the processes, each of which counts once."""
+    rate, processes = 0.0, dict[tuple[str, int], Session]()
+    for session in sessions:
+        rate += session.doing.steps
+        processes[session.server.address, session.status.process_id] = session
+    return {
+        "rate": rate,
+        "processor": sum(each.doing.processor for each in processes.values()),
+        "memory": sum(each.status.memory for each in processes.values()),
+    }
 
 
 def known(fleet: Fleet, address: str, session_id: str) -> dict[str, Any]:
@@ -76,7 +93,12 @@ def known(fleet: Fleet, address: str, session_id: str) -> dict[str, Any]:
     server = fleet.server(address)
     if session := server.sessions.get(session_id):
         parts = shares([session.doing])
-        return {"row": row_of(session), "now": server.now, "verdict": verdict(parts)}
+        return {
+            "row": row_of(session),
+            "rates": session.rates.until(server.round),
+            "now": server.now,
+            "verdict": verdict(parts),
+        }
     if end := server.ended.get(session_id):
         return {"row": ended_row(server, end), "now": server.now, "verdict": end.message}
     return {"verdict": "The server does not know this session any more."}

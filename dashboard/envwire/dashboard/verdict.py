@@ -20,7 +20,9 @@ def shares(doing: Iterable[Activity]) -> dict[str, float]:
     stepping = [each for each in doing if each.steps > 0]
     if not stepping:
         return {}
-    _, environment, codec, agent = map(sum, zip(*stepping, strict=True))
+    environment = sum(each.environment for each in stepping)
+    codec = sum(each.codec for each in stepping)
+    agent = sum(each.agent for each in stepping)
     whole = environment + codec + agent or 1.0
     return {"agent": agent / whole, "environment": environment / whole, "codec": codec / whole}
 

@@ -19,6 +19,7 @@ def session(**fields: float) -> pb.SessionStatus:
     status = pb.SessionStatus(session_id="one", began=1.0, state=pb.SessionStatus.STATE_IDLE)
     status.steps = counted.get("steps", 0)
     status.serving, status.stepping = fields.get("serving", 0.0), fields.get("stepping", 0.0)
+    status.processor_time = fields.get("processor_time", 0.0)
     return status
 
 
@@ -28,11 +29,11 @@ def server() -> Server:
 
 
 def test_a_rate_is_the_difference_of_two_rounds(server: Server) -> None:
-    tell(server, 10.0, session(steps=100, serving=1.0, stepping=0.5))
+    tell(server, 10.0, session(steps=100, serving=1.0, stepping=0.5, processor_time=3.0))
     assert server.sessions["one"].doing == NOTHING
-    tell(server, 12.0, session(steps=300, serving=2.0, stepping=1.3))
+    tell(server, 12.0, session(steps=300, serving=2.0, stepping=1.3, processor_time=3.5))
     doing = server.sessions["one"].doing
-    assert doing == pytest.approx((100.0, 0.4, 0.1, 0.5))
+    assert doing == pytest.approx((100.0, 0.4, 0.1, 0.5, 0.25))
     assert server.sessions["one"].age == 11.0
 
 
@@ -56,7 +57,7 @@ def test_what_a_round_does_not_tell_of_did_nothing(server: Server) -> None:
 def test_counters_that_a_hostile_environment_wrote_stay_parts_of_the_time(server: Server) -> None:
     tell(server, 1.0, session())
     tell(server, 2.0, session(serving=1e9, stepping=2e9))
-    assert server.sessions["one"].doing == (0.0, 1.0, 0.0, 0.0)
+    assert server.sessions["one"].doing == (0.0, 1.0, 0.0, 0.0, 0.0)
 
 
 def test_another_run_begins_anew(server: Server) -> None:

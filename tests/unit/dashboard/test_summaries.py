@@ -75,18 +75,27 @@ def test_a_session_without_episodes_has_no_means() -> None:
     assert (found["counters"]["mean_return"], found["counters"]["mean_length"]) == (None, None)
 
 
-def test_totals_by_client_reach_over_servers() -> None:
+def test_totals_by_client_reach_over_servers_and_count_a_shared_process_once() -> None:
     fleet = Fleet()
-    for address, clients in (("a:1", "xy"), ("b:1", "yz")):
-        for now, steps in ((1.0, 0), (3.0, 20)):
+    for address, clients, processes in (("a:1", "xy", (1, 2)), ("b:1", "yyz", (3, 3, 4))):
+        for now, steps, processor in ((1.0, 0, 5.0), (3.0, 20, 6.0)):
             sessions = [
-                pb.SessionStatus(session_id=each, client=f"token {each}", steps=steps)
-                for each in clients
+                pb.SessionStatus(
+                    session_id=str(number),
+                    client=f"token {client}",
+                    process_id=processes[number],
+                    steps=steps,
+                    processor_time=processor,
+                    memory=100,
+                )
+                for number, client in enumerate(clients)
             ]
             status = pb.ServerStatus(incarnation="x", now=now)
             fleet.server(address).take(pb.WatchResponse(server=status, sessions=sessions))
-    assert farm_summary(fleet, 0)["clients"] == [
-        {"client": "token y", "sessions": 2, "rate": 20.0},
-        {"client": "token x", "sessions": 1, "rate": 10.0},
-        {"client": "token z", "sessions": 1, "rate": 10.0},
+    told = farm_summary(fleet, 0)
+    assert told["clients"] == [
+        {"client": "token y", "sessions": 3, "rate": 30.0, "processor": 1.0, "memory": 200},
+        {"client": "token x", "sessions": 1, "rate": 10.0, "processor": 0.5, "memory": 100},
+        {"client": "token z", "sessions": 1, "rate": 10.0, "processor": 0.5, "memory": 100},
     ]
+    assert (told["rate"], told["processor"], told["memory"]) == (50.0, 2.0, 400)

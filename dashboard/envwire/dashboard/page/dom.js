@@ -24,6 +24,34 @@ export const count = (number) => whole.format(Math.round(number))
 // A number with its noun: 1 server, 2 servers.
 export const counted = (number, noun) => `${count(number)} ${noun}${Math.round(number) === 1 ? "" : "s"}`
 
+const SIZES = ["B", "kB", "MB", "GB", "TB"]
+
+export function size(bytes) {
+  const power = bytes < 1 ? 0 : Math.min(SIZES.length - 1, Math.floor(Math.log10(bytes) / 3))
+  const value = bytes / 1000 ** power
+  return `${value.toFixed(value < 10 && power ? 1 : 0)} ${SIZES[power]}`
+}
+
+// Processors: 1.25 are one and a quarter.
+export const processors = (number) => number.toFixed(number < 10 ? 2 : 0)
+
+// A button that copies a text, and says so for a moment.
+export function copyButton(text, what) {
+  const said = (word) => { button.textContent = word }
+  const button = el("button", { class: "copy", "aria-label": `Copy ${what}`, title: `Copy ${what}`,
+    onclick: async (event) => {
+      event.stopPropagation()
+      try {
+        await navigator.clipboard.writeText(text)
+        said("copied")
+      } catch { // not allowed, or the page is not at localhost
+        said("not allowed")
+      }
+      setTimeout(said, 1500, "copy")
+    } }, "copy")
+  return button
+}
+
 export const percent = (part) => `${Math.round(part * 100)} %`
 
 export function duration(seconds) {
@@ -115,5 +143,10 @@ export class History {
   add(value) {
     this.values.push(value)
     this.values.splice(0, this.values.length - 300)
+  }
+
+  // What was before the page was opened.
+  begin(values) {
+    this.values = values
   }
 }

@@ -1,11 +1,14 @@
 // The farm: a heat map of its servers, steps a second, and where the time goes.
 
-import { chart, count, counted, el, History, legend, percent, replace, shareBar } from "./dom.js"
+import { chart, count, counted, el, History, legend, percent, processors, replace, shareBar, size } from "./dom.js"
 
 const DENSE = 60
 const rates = new History()
 
-export const note = (farm) => rates.add(farm.rate)
+export function note(farm) {
+  if (farm.rates) rates.begin(farm.rates)
+  rates.add(farm.rate)
+}
 
 export function farmView(view) {
   const body = el("div")
@@ -20,14 +23,16 @@ function contents(farm) {
       el("p", { class: "verdict" }, farm.verdict),
       shareBar(farm.shares),
       legend(farm.shares)),
-    el("h2", {}, `${counted(farm.rate, "step")} a second`),
+    el("h2", {}, `${counted(farm.rate, "step")} a second; environments take ${processors(farm.processor)} processors `
+      + `and ${size(farm.memory)}`),
     el("div", { class: "panel" }, chart(rates.values, "Steps a second in the last five minutes")),
     el("h2", {}, summary(servers, farm.waiting)),
     el("div", { class: servers.length > DENSE ? "map dense" : "map", "data-list": true }, servers.map(server)),
     el("p", { class: "soft" }, alarms(servers)),
-    el("h2", {}, "Most sessions"),
-    el("table", {},
-      el("thead", {}, el("tr", {}, ["client", "sessions", "steps/s"].map((name) => el("th", {}, name)))),
+    el("h2", {}, "Clients with the most sessions"),
+    el("table", { class: "clients" },
+      el("thead", {}, el("tr", {}, el("th", {}, "client"),
+        ["sessions", "steps/s", "processors", "memory"].map((name) => el("th", { class: "number" }, name)))),
       el("tbody", {}, farm.clients.map(client))),
   ]
 }
@@ -35,7 +40,8 @@ function contents(farm) {
 function client(each) {
   const href = `#/sessions?${new URLSearchParams({ text: each.client })}`
   return el("tr", {}, el("td", {}, el("a", { href, "data-key": `client ${each.client}` }, each.client)),
-    el("td", { class: "number" }, count(each.sessions)), el("td", { class: "number" }, count(each.rate)))
+    [count(each.sessions), count(each.rate), processors(each.processor), size(each.memory)]
+      .map((text) => el("td", { class: "number" }, text)))
 }
 
 function summary(servers, waiting) {

@@ -1,15 +1,17 @@
 // One session: what it does, or how it ended: events, exit status, last output, last picture.
 
 import { follow, get, post } from "./api.js"
-import { bars, chart, count, counted, duration, el, History, legend, number, replace, shareBar } from "./dom.js"
+import {
+  bars, chart, copyButton, count, counted, duration, el, legend, number, processors, replace, shareBar, size,
+} from "./dom.js"
 
 export function sessionView(view, parameters) {
   const place = { server: parameters.get("server"), id: parameters.get("id") }
-  const rates = new History()
   const stopped = new AbortController()
   const body = el("div")
   const picture = el("div", { class: "last" })
   const ending = el("p", {}, el("button", { class: "danger", "data-key": "end", onclick: () => end() }, "end this session"))
+  const copy = copyButton(place.id, "the id of the session")
   const printed = el("pre", { class: "panel", tabindex: 0, "data-key": "output" })
   let pictures = false
   let owner = ""
@@ -18,7 +20,6 @@ export function sessionView(view, parameters) {
   async function load() {
     try {
       const session = await get("session", place, stopped.signal)
-      rates.add(session.row?.rate ?? 0)
       showPicture(session)
       replace(body, contents(session))
       if (session.row?.frames && !pictures) watch()
@@ -48,8 +49,7 @@ export function sessionView(view, parameters) {
     return [
       el("p", { class: "verdict" }, session.verdict),
       el("div", { class: "columns" },
-        el("div", {}, facts(row, session), el("h2", {}, "Steps a second"),
-          el("div", { class: "panel" }, chart(rates.values, "Steps a second since this page was opened")),
+        el("div", {}, facts(row, session, copy), session.rates ? steps(session.rates) : null,
           el("h2", {}, "What happened"), events(session, row), el("h2", {}, "Last output"), output(session, printed)),
         el("div", {}, picture, buttons(session, row), episodes(session))),
     ]
@@ -72,15 +72,21 @@ export function sessionView(view, parameters) {
   return { stop: () => { clearInterval(timer); stopped.abort() } }
 }
 
-function facts(row, session) {
+const steps = (rates) => [
+  el("h2", {}, "Steps a second"),
+  el("div", { class: "panel" }, chart(rates, "Steps a second in the last five minutes")),
+]
+
+function facts(row, session, copy) {
   const known = {
-    environment: row.env, client: row.client, server: row.server, session: row.id, state: row.state,
+    environment: row.env, client: row.client, server: row.server, session: [`${row.id} `, copy], state: row.state,
     age: duration(row.age), steps: count(row.steps), "steps a second": count(row.rate),
+    ...(session.rates ? { processors: processors(row.processor), memory: size(row.memory) } : {}),
   }
   if (session.exit_status != null) known["exit status"] = session.exit_status
   Object.assign(known, recoveries(session.counters))
   return el("div", { class: "panel" },
-    el("dl", {}, Object.entries(known).map(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))])),
+    el("dl", {}, Object.entries(known).map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
     el("h2", {}, "Where its time goes"), shareBar(row), legend(row))
 }
 

@@ -1,12 +1,13 @@
 // The table of sessions: filtered, sorted and cut by the server, so that ten thousand are no more work than fifty.
 
 import { get, post } from "./api.js"
-import { count, duration, el, fillShares, replace, shareBar } from "./dom.js"
+import { copyButton, count, duration, el, fillShares, processors, replace, shareBar, size } from "./dom.js"
 
 const ROWS = 50
 const COLUMNS = [
   ["env", "environment"], ["id", "session"], ["client", "client"], ["server", "server"], ["state", "state"],
-  ["age", "age", true], ["steps", "steps", true], ["rate", "steps/s", true], ["environment", "where its time goes"],
+  ["age", "age", true], ["steps", "steps", true], ["rate", "steps/s", true],
+  ["processor", "processors", true], ["memory", "memory", true], ["environment", "where its time goes"],
 ]
 const STATES = { "": "all that live", busy: "busy", idle: "idle", making: "being made", ended: "ended" }
 
@@ -133,14 +134,14 @@ const key = (each) => `${each.server}/${each.id}`
 
 function row(each) {
   const cells = { state: el("td"), age: el("td", { class: "number" }), steps: el("td", { class: "number" }),
-    rate: el("td", { class: "number" }) }
+    rate: el("td", { class: "number" }), processor: el("td", { class: "number" }), memory: el("td", { class: "number" }) }
   const shares = shareBar(each)
   const element = el("tr", {
     tabindex: 0, "data-key": key(each), "data-href": place(each),
     onclick: () => { location.hash = place(each) },
   },
   el("td", {}, each.env),
-  el("td", { class: "id", title: each.id }, each.id),
+  el("td", { title: each.id }, el("span", { class: "id" }, each.id), copyButton(each.id, "the id of the session")),
   el("td", {}, each.client),
   el("td", {}, each.server),
   Object.values(cells),
@@ -149,7 +150,8 @@ function row(each) {
 }
 
 function update({ cells, shares }, each) {
-  const texts = { state: each.state, age: duration(each.age), steps: count(each.steps), rate: count(each.rate) }
+  const texts = { state: each.state, age: duration(each.age), steps: count(each.steps), rate: count(each.rate),
+    processor: processors(each.processor), memory: size(each.memory) }
   for (const [name, text] of Object.entries(texts)) {
     if (cells[name].textContent !== text) cells[name].textContent = text
   }

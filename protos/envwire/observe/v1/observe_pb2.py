@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n envwire/observe/v1/observe.proto\x12\x12\x65nvwire.observe.v1\x1a\x1egoogle/protobuf/duration.proto\"9\n\x0cWatchRequest\x12)\n\x06period\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xb7\x01\n\rWatchResponse\x12\x30\n\x06server\x18\x01 \x01(\x0b\x32 .envwire.observe.v1.ServerStatus\x12\x33\n\x08sessions\x18\x02 \x03(\x0b\x32!.envwire.observe.v1.SessionStatus\x12-\n\x05\x65nded\x18\x03 \x03(\x0b\x32\x1e.envwire.observe.v1.SessionEnd\x12\x10\n\x08\x63omplete\x18\x04 \x01(\x08\"\xcb\x01\n\x0cServerStatus\x12\x13\n\x0bincarnation\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0b\n\x03now\x18\x03 \x01(\x01\x12\x17\n\x0f\x61\x63tive_sessions\x18\x04 \x01(\r\x12\x14\n\x0cmax_sessions\x18\x05 \x01(\r\x12\x0f\n\x07waiting\x18\x06 \x01(\r\x12\x10\n\x08\x64raining\x18\x07 \x01(\x08\x12\x16\n\x0eprocessor_time\x18\x08 \x01(\x01\x12\x0e\n\x06memory\x18\t \x01(\x04\x12\x0e\n\x06\x66rames\x18\n \x01(\x08\"\x81\x04\n\rSessionStatus\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0e\n\x06\x65nv_id\x18\x02 \x01(\t\x12\x0e\n\x06\x63lient\x18\x03 \x01(\t\x12\x36\n\x05state\x18\x04 \x01(\x0e\x32\'.envwire.observe.v1.SessionStatus.State\x12\r\n\x05\x62\x65gan\x18\x05 \x01(\x01\x12\x17\n\nidle_since\x18\x06 \x01(\x01H\x00\x88\x01\x01\x12\x10\n\x08requests\x18\x07 \x01(\x04\x12\r\n\x05steps\x18\x08 \x01(\x04\x12\x0f\n\x07serving\x18\t \x01(\x01\x12\x10\n\x08stepping\x18\n \x01(\x01\x12\x12\n\nprocess_id\x18\x0b \x01(\x03\x12\x0e\n\x06\x66rames\x18\x0c \x01(\x08\x12\x10\n\x08replying\x18\r \x01(\x01\x12\x10\n\x08\x65pisodes\x18\x0e \x01(\x04\x12\x15\n\repisode_steps\x18\x0f \x01(\x04\x12\x17\n\x0f\x65pisode_returns\x18\x10 \x01(\x01\x12\x10\n\x08repeated\x18\x11 \x01(\x04\x12\x10\n\x08replayed\x18\x12 \x01(\x04\x12\r\n\x05\x65poch\x18\x13 \x01(\r\x12\x0c\n\x04loss\x18\x14 \x01(\t\"P\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x10\n\x0cSTATE_MAKING\x10\x01\x12\x0e\n\nSTATE_IDLE\x10\x02\x12\x0e\n\nSTATE_BUSY\x10\x03\x42\r\n\x0b_idle_since\"\x8e\x01\n\nSessionEnd\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0e\n\x06\x65nv_id\x18\x02 \x01(\t\x12\x0e\n\x06\x63lient\x18\x03 \x01(\t\x12\r\n\x05\x62\x65gan\x18\x04 \x01(\x01\x12\r\n\x05\x65nded\x18\x05 \x01(\x01\x12\x0e\n\x06reason\x18\x06 \x01(\t\x12\x0f\n\x07message\x18\x07 \x01(\t\x12\r\n\x05steps\x18\x08 \x01(\x04\",\n\x16\x44\x65scribeSessionRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"(\n\x0cSessionEvent\x12\n\n\x02\x61t\x18\x01 \x01(\x01\x12\x0c\n\x04text\x18\x02 \x01(\t\"7\n\x07\x45pisode\x12\r\n\x05\x65nded\x18\x01 \x01(\x01\x12\r\n\x05total\x18\x02 \x01(\x01\x12\x0e\n\x06length\x18\x03 \x01(\x04\"\x8e\x03\n\x17\x44\x65scribeSessionResponse\x12\x32\n\x07session\x18\x01 \x01(\x0b\x32!.envwire.observe.v1.SessionStatus\x12+\n\x03\x65nd\x18\x02 \x01(\x0b\x32\x1e.envwire.observe.v1.SessionEnd\x12\x18\n\x0b\x65xit_status\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x30\n\x06\x65vents\x18\x04 \x03(\x0b\x32 .envwire.observe.v1.SessionEvent\x12\x0e\n\x06output\x18\x05 \x01(\t\x12\x17\n\x0foutput_withheld\x18\x06 \x01(\x08\x12-\n\nlast_frame\x18\x07 \x01(\x0b\x32\x19.envwire.observe.v1.Frame\x12-\n\x08\x65pisodes\x18\x08 \x03(\x0b\x32\x1b.envwire.observe.v1.Episode\x12/\n\x04last\x18\t \x01(\x0b\x32!.envwire.observe.v1.SessionStatusB\x0e\n\x0c_exit_status\"(\n\x12WatchFramesRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"T\n\x13WatchFramesResponse\x12(\n\x05\x66rame\x18\x01 \x01(\x0b\x32\x19.envwire.observe.v1.Frame\x12\x13\n\x0bunavailable\x18\x02 \x01(\t\"3\n\x05\x46rame\x12\r\n\x05width\x18\x01 \x01(\r\x12\x0e\n\x06height\x18\x02 \x01(\r\x12\x0b\n\x03rgb\x18\x03 \x01(\x0c\x32\xae\x02\n\x0eObserveService\x12N\n\x05Watch\x12 .envwire.observe.v1.WatchRequest\x1a!.envwire.observe.v1.WatchResponse0\x01\x12j\n\x0f\x44\x65scribeSession\x12*.envwire.observe.v1.DescribeSessionRequest\x1a+.envwire.observe.v1.DescribeSessionResponse\x12`\n\x0bWatchFrames\x12&.envwire.observe.v1.WatchFramesRequest\x1a\'.envwire.observe.v1.WatchFramesResponse0\x01\x42m\n\x1a\x65xample.envwire.observe.v1P\x01Z,envwire.example/envwire/observe/v1;observev1\xa2\x02\x03\x45WO\xaa\x02\x12\x45nvwire.Observe.V1\xba\x02\x03\x45WOb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n envwire/observe/v1/observe.proto\x12\x12\x65nvwire.observe.v1\x1a\x1egoogle/protobuf/duration.proto\"9\n\x0cWatchRequest\x12)\n\x06period\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"\xb7\x01\n\rWatchResponse\x12\x30\n\x06server\x18\x01 \x01(\x0b\x32 .envwire.observe.v1.ServerStatus\x12\x33\n\x08sessions\x18\x02 \x03(\x0b\x32!.envwire.observe.v1.SessionStatus\x12-\n\x05\x65nded\x18\x03 \x03(\x0b\x32\x1e.envwire.observe.v1.SessionEnd\x12\x10\n\x08\x63omplete\x18\x04 \x01(\x08\"\xcb\x01\n\x0cServerStatus\x12\x13\n\x0bincarnation\x18\x01 \x01(\t\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x0b\n\x03now\x18\x03 \x01(\x01\x12\x17\n\x0f\x61\x63tive_sessions\x18\x04 \x01(\r\x12\x14\n\x0cmax_sessions\x18\x05 \x01(\r\x12\x0f\n\x07waiting\x18\x06 \x01(\r\x12\x10\n\x08\x64raining\x18\x07 \x01(\x08\x12\x16\n\x0eprocessor_time\x18\x08 \x01(\x01\x12\x0e\n\x06memory\x18\t \x01(\x04\x12\x0e\n\x06\x66rames\x18\n \x01(\x08\"\xa9\x04\n\rSessionStatus\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0e\n\x06\x65nv_id\x18\x02 \x01(\t\x12\x0e\n\x06\x63lient\x18\x03 \x01(\t\x12\x36\n\x05state\x18\x04 \x01(\x0e\x32\'.envwire.observe.v1.SessionStatus.State\x12\r\n\x05\x62\x65gan\x18\x05 \x01(\x01\x12\x17\n\nidle_since\x18\x06 \x01(\x01H\x00\x88\x01\x01\x12\x10\n\x08requests\x18\x07 \x01(\x04\x12\r\n\x05steps\x18\x08 \x01(\x04\x12\x0f\n\x07serving\x18\t \x01(\x01\x12\x10\n\x08stepping\x18\n \x01(\x01\x12\x12\n\nprocess_id\x18\x0b \x01(\x03\x12\x0e\n\x06\x66rames\x18\x0c \x01(\x08\x12\x10\n\x08replying\x18\r \x01(\x01\x12\x10\n\x08\x65pisodes\x18\x0e \x01(\x04\x12\x15\n\repisode_steps\x18\x0f \x01(\x04\x12\x17\n\x0f\x65pisode_returns\x18\x10 \x01(\x01\x12\x10\n\x08repeated\x18\x11 \x01(\x04\x12\x10\n\x08replayed\x18\x12 \x01(\x04\x12\r\n\x05\x65poch\x18\x13 \x01(\r\x12\x0c\n\x04loss\x18\x14 \x01(\t\x12\x16\n\x0eprocessor_time\x18\x15 \x01(\x01\x12\x0e\n\x06memory\x18\x16 \x01(\x04\"P\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x10\n\x0cSTATE_MAKING\x10\x01\x12\x0e\n\nSTATE_IDLE\x10\x02\x12\x0e\n\nSTATE_BUSY\x10\x03\x42\r\n\x0b_idle_since\"\x8e\x01\n\nSessionEnd\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0e\n\x06\x65nv_id\x18\x02 \x01(\t\x12\x0e\n\x06\x63lient\x18\x03 \x01(\t\x12\r\n\x05\x62\x65gan\x18\x04 \x01(\x01\x12\r\n\x05\x65nded\x18\x05 \x01(\x01\x12\x0e\n\x06reason\x18\x06 \x01(\t\x12\x0f\n\x07message\x18\x07 \x01(\t\x12\r\n\x05steps\x18\x08 \x01(\x04\",\n\x16\x44\x65scribeSessionRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"(\n\x0cSessionEvent\x12\n\n\x02\x61t\x18\x01 \x01(\x01\x12\x0c\n\x04text\x18\x02 \x01(\t\"7\n\x07\x45pisode\x12\r\n\x05\x65nded\x18\x01 \x01(\x01\x12\r\n\x05total\x18\x02 \x01(\x01\x12\x0e\n\x06length\x18\x03 \x01(\x04\"\x8e\x03\n\x17\x44\x65scribeSessionResponse\x12\x32\n\x07session\x18\x01 \x01(\x0b\x32!.envwire.observe.v1.SessionStatus\x12+\n\x03\x65nd\x18\x02 \x01(\x0b\x32\x1e.envwire.observe.v1.SessionEnd\x12\x18\n\x0b\x65xit_status\x18\x03 \x01(\x05H\x00\x88\x01\x01\x12\x30\n\x06\x65vents\x18\x04 \x03(\x0b\x32 .envwire.observe.v1.SessionEvent\x12\x0e\n\x06output\x18\x05 \x01(\t\x12\x17\n\x0foutput_withheld\x18\x06 \x01(\x08\x12-\n\nlast_frame\x18\x07 \x01(\x0b\x32\x19.envwire.observe.v1.Frame\x12-\n\x08\x65pisodes\x18\x08 \x03(\x0b\x32\x1b.envwire.observe.v1.Episode\x12/\n\x04last\x18\t \x01(\x0b\x32!.envwire.observe.v1.SessionStatusB\x0e\n\x0c_exit_status\"(\n\x12WatchFramesRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"T\n\x13WatchFramesResponse\x12(\n\x05\x66rame\x18\x01 \x01(\x0b\x32\x19.envwire.observe.v1.Frame\x12\x13\n\x0bunavailable\x18\x02 \x01(\t\"3\n\x05\x46rame\x12\r\n\x05width\x18\x01 \x01(\r\x12\x0e\n\x06height\x18\x02 \x01(\r\x12\x0b\n\x03rgb\x18\x03 \x01(\x0c\x32\xae\x02\n\x0eObserveService\x12N\n\x05Watch\x12 .envwire.observe.v1.WatchRequest\x1a!.envwire.observe.v1.WatchResponse0\x01\x12j\n\x0f\x44\x65scribeSession\x12*.envwire.observe.v1.DescribeSessionRequest\x1a+.envwire.observe.v1.DescribeSessionResponse\x12`\n\x0bWatchFrames\x12&.envwire.observe.v1.WatchFramesRequest\x1a\'.envwire.observe.v1.WatchFramesResponse0\x01\x42m\n\x1a\x65xample.envwire.observe.v1P\x01Z,envwire.example/envwire/observe/v1;observev1\xa2\x02\x03\x45WO\xaa\x02\x12\x45nvwire.Observe.V1\xba\x02\x03\x45WOb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,25 +40,25 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SERVERSTATUS']._serialized_start=334
   _globals['_SERVERSTATUS']._serialized_end=537
   _globals['_SESSIONSTATUS']._serialized_start=540
-  _globals['_SESSIONSTATUS']._serialized_end=1053
-  _globals['_SESSIONSTATUS_STATE']._serialized_start=958
-  _globals['_SESSIONSTATUS_STATE']._serialized_end=1038
-  _globals['_SESSIONEND']._serialized_start=1056
-  _globals['_SESSIONEND']._serialized_end=1198
-  _globals['_DESCRIBESESSIONREQUEST']._serialized_start=1200
-  _globals['_DESCRIBESESSIONREQUEST']._serialized_end=1244
-  _globals['_SESSIONEVENT']._serialized_start=1246
-  _globals['_SESSIONEVENT']._serialized_end=1286
-  _globals['_EPISODE']._serialized_start=1288
-  _globals['_EPISODE']._serialized_end=1343
-  _globals['_DESCRIBESESSIONRESPONSE']._serialized_start=1346
-  _globals['_DESCRIBESESSIONRESPONSE']._serialized_end=1744
-  _globals['_WATCHFRAMESREQUEST']._serialized_start=1746
-  _globals['_WATCHFRAMESREQUEST']._serialized_end=1786
-  _globals['_WATCHFRAMESRESPONSE']._serialized_start=1788
-  _globals['_WATCHFRAMESRESPONSE']._serialized_end=1872
-  _globals['_FRAME']._serialized_start=1874
-  _globals['_FRAME']._serialized_end=1925
-  _globals['_OBSERVESERVICE']._serialized_start=1928
-  _globals['_OBSERVESERVICE']._serialized_end=2230
+  _globals['_SESSIONSTATUS']._serialized_end=1093
+  _globals['_SESSIONSTATUS_STATE']._serialized_start=998
+  _globals['_SESSIONSTATUS_STATE']._serialized_end=1078
+  _globals['_SESSIONEND']._serialized_start=1096
+  _globals['_SESSIONEND']._serialized_end=1238
+  _globals['_DESCRIBESESSIONREQUEST']._serialized_start=1240
+  _globals['_DESCRIBESESSIONREQUEST']._serialized_end=1284
+  _globals['_SESSIONEVENT']._serialized_start=1286
+  _globals['_SESSIONEVENT']._serialized_end=1326
+  _globals['_EPISODE']._serialized_start=1328
+  _globals['_EPISODE']._serialized_end=1383
+  _globals['_DESCRIBESESSIONRESPONSE']._serialized_start=1386
+  _globals['_DESCRIBESESSIONRESPONSE']._serialized_end=1784
+  _globals['_WATCHFRAMESREQUEST']._serialized_start=1786
+  _globals['_WATCHFRAMESREQUEST']._serialized_end=1826
+  _globals['_WATCHFRAMESRESPONSE']._serialized_start=1828
+  _globals['_WATCHFRAMESRESPONSE']._serialized_end=1912
+  _globals['_FRAME']._serialized_start=1914
+  _globals['_FRAME']._serialized_end=1965
+  _globals['_OBSERVESERVICE']._serialized_start=1968
+  _globals['_OBSERVESERVICE']._serialized_end=2270
 # @@protoc_insertion_point(module_scope)

@@ -190,6 +190,8 @@ class SessionStatus(google.protobuf.message.Message):
     REPLAYED_FIELD_NUMBER: builtins.int
     EPOCH_FIELD_NUMBER: builtins.int
     LOSS_FIELD_NUMBER: builtins.int
+    PROCESSOR_TIME_FIELD_NUMBER: builtins.int
+    MEMORY_FIELD_NUMBER: builtins.int
     session_id: builtins.str
     """Its id."""
     env_id: builtins.str
@@ -232,6 +234,10 @@ class SessionStatus(google.protobuf.message.Message):
     """Number of sessions of its client's environment that were lost before this one, as reported by the client."""
     loss: builtins.str
     """Why the last of them was lost: a reason of ErrorInfo, or UNKNOWN. Empty when epoch is 0."""
+    processor_time: builtins.float
+    """Processor time of its process, in seconds. Sessions that share a process each report all of it, here and in memory."""
+    memory: builtins.int
+    """Memory of its process, in bytes; 0 if it is not known."""
     def __init__(
         self,
         *,
@@ -255,9 +261,11 @@ class SessionStatus(google.protobuf.message.Message):
         replayed: builtins.int = ...,
         epoch: builtins.int = ...,
         loss: builtins.str = ...,
+        processor_time: builtins.float = ...,
+        memory: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_idle_since", b"_idle_since", "idle_since", b"idle_since"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_idle_since", b"_idle_since", "began", b"began", "client", b"client", "env_id", b"env_id", "episode_returns", b"episode_returns", "episode_steps", b"episode_steps", "episodes", b"episodes", "epoch", b"epoch", "frames", b"frames", "idle_since", b"idle_since", "loss", b"loss", "process_id", b"process_id", "repeated", b"repeated", "replayed", b"replayed", "replying", b"replying", "requests", b"requests", "serving", b"serving", "session_id", b"session_id", "state", b"state", "stepping", b"stepping", "steps", b"steps"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_idle_since", b"_idle_since", "began", b"began", "client", b"client", "env_id", b"env_id", "episode_returns", b"episode_returns", "episode_steps", b"episode_steps", "episodes", b"episodes", "epoch", b"epoch", "frames", b"frames", "idle_since", b"idle_since", "loss", b"loss", "memory", b"memory", "process_id", b"process_id", "processor_time", b"processor_time", "repeated", b"repeated", "replayed", b"replayed", "replying", b"replying", "requests", b"requests", "serving", b"serving", "session_id", b"session_id", "state", b"state", "stepping", b"stepping", "steps", b"steps"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_idle_since", b"_idle_since"]) -> typing.Literal["idle_since"] | None: ...
 
 global___SessionStatus = SessionStatus

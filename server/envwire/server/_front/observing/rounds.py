@@ -11,6 +11,7 @@ from envwire.server._front.observing.history import History
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.scoreboard_row import Counters, loss_reason
+from envwire.server._processes.resources import usage_of
 
 #: Most sessions and ends in one message, some 100 kB. Between two messages the front serves others.
 MAX_PER_MESSAGE = 500
@@ -96,6 +97,8 @@ def session_status(session: SessionRecord, began: float, frames: bool) -> pb.Ses
     if not session.liveness.attached:
         status.idle_since = session.liveness.lease_runs_from - began
     status.process_id = session.process.pid
+    if taken := usage_of(session.process.pid):
+        status.processor_time, status.memory = taken
     status.frames = frames and session.renders
     return status
 
