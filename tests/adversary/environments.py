@@ -150,6 +150,25 @@ def _sockets() -> Iterator[int]:
                 yield int(name)
 
 
+class Sender(Hostile):
+    """Sends descriptors that nobody receives, until the kernel lets its user send no more; returns what it said."""
+
+    def act(self, action: Any) -> str:
+        self._held: list[socket.socket] = []
+        descriptors = [0] * 253  # as many as fit into a message
+        while True:
+            ends = socket.socketpair()
+            self._held.extend(ends)
+            ends[0].setblocking(False)
+            try:
+                while True:
+                    socket.send_fds(ends[0], [b"x"], descriptors)
+            except BlockingIOError:
+                continue
+            except OSError as error:
+                return str(error)
+
+
 class Escaper(Hostile):
     """Starts processes that try to outlive it, or makes its own hard to end; then hangs, if the action says so."""
 
@@ -306,7 +325,7 @@ def _register(env: type[gym.Env[Any, Any]]) -> None:
 
 
 for _env in (
-    *(Sleeper, Flooder, Warner, Descriptors, Speaker, Escaper, Insider),
+    *(Sleeper, Flooder, Warner, Descriptors, Speaker, Sender, Escaper, Insider),
     *(Keeper, Hoarder, Forbidden, Screenwriter),
 ):
     _register(_env)

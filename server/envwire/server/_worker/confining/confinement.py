@@ -43,6 +43,8 @@ NVIDIA = Path("/dev/nvidiactl")
 """What tells that there is a GPU of NVIDIA."""
 
 _PR_SET_NO_NEW_PRIVS = 38
+#: How many open files more the front has than a session's process; 253 descriptors can be sent at once.
+_FILES_OF_THE_FRONT = 2048
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -93,6 +95,7 @@ class Confinement:
         if self._ruleset is not None:
             restrict_self(self._ruleset)
         spare_other_processes()
+        _leave_files()
         self.close()
 
     def _allow_own_names(self) -> None:
@@ -120,6 +123,13 @@ def _changed(directory: Path) -> int:
         return os.stat(directory).st_mtime_ns
     except OSError:
         return 0
+
+
+def _leave_files() -> None:
+    """Lowers this process's limit of open files below the front's."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lower = hard - min(_FILES_OF_THE_FRONT, hard // 2)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, lower), lower))
 
 
 def contain(config: ServerConfig) -> None:

@@ -7,6 +7,7 @@ reply remain, and the client opens a new channel.
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 from collections.abc import Iterator
 
@@ -27,6 +28,10 @@ _AT_ONCE = int(socket.MSG_DONTWAIT)
 
 class ChannelError(Exception):
     """The connection is gone, or the received bytes are not a frame."""
+
+
+class NoDescriptorsError(ChannelError):
+    """No memory can be shared: as many descriptors are on the way between processes of this user as may be."""
 
 
 def end_connection(connection: socket.socket) -> None:
@@ -210,6 +215,7 @@ class Channel:
 
         Raises:
             ChannelError: The connection is gone.
+            NoDescriptorsError: Nothing was sent; `share_nothing` helps.
         """
         welcome = direct_pb2.Welcome(max_message_bytes=limit)
         descriptors: list[int] = []
@@ -229,7 +235,13 @@ class Channel:
         try:
             socket.send_fds(self._socket, [frame], descriptors)
         except OSError as error:
-            raise ChannelError(str(error)) from error
+            kind = NoDescriptorsError if error.errno == errno.ETOOMANYREFS else ChannelError
+            raise kind(str(error)) from error
+
+    def share_nothing(self, why: str) -> None:
+        """Does without shared memory: all frames and arrays go over the socket."""
+        self._close_memory()
+        self.device, self.no_device = None, why
 
     def close(self) -> None:
         """Closes the connection; the client keeps the shared memory for as long as it uses it."""
@@ -239,10 +251,14 @@ class Channel:
     def close_copy(self) -> None:
         """Closes a forked process's copy of the connection, which stays open in the original process."""
         self._socket.close()
+        self._close_memory()
+        self.device = self.encoder = None
+
+    def _close_memory(self) -> None:
         if self._boxes is not None:
             self._boxes.close_descriptor()
         # The mailbox and this channel refer to each other: they are not left to the collector.
-        self.mailbox = self._boxes = self.device = self.encoder = None
+        self.mailbox = self._boxes = None
         if self._shared is not None:
             self._shared.close()
             self._shared = None

@@ -14,7 +14,12 @@ from envwire.device.devices import CUDA, DeviceError, Identity
 from envwire.server._ipc.fault_replies import too_large
 from envwire.server._ipc.frames import ChannelUse, Encode, FrameSocket
 from envwire.server._session.states import State
-from envwire.server._worker.direct.channel import Channel, ChannelError, end_connection
+from envwire.server._worker.direct.channel import (
+    Channel,
+    ChannelError,
+    NoDescriptorsError,
+    end_connection,
+)
 from envwire.server._worker.direct.encoder import Encoder
 from envwire.server._worker.direct.lending import Lending
 from envwire.server._worker.direct.shared_device import share_device
@@ -168,16 +173,24 @@ class DirectService:
     def _open_channel(self, served: ServedSession, channel: Channel) -> None:
         """Adds a channel, which replaces the session's current one."""
         self.close(served)
+        try:
+            self._welcome(served, channel)
+        except ChannelError:
+            channel.close()
+            return
         served.channel = channel
         on_gpu = channel.device is not None and channel.device.identity.kind == CUDA
         self.poller.spin_up_to(DEVICE_MOMENT if on_gpu else MOMENT)
         self._watch(served, channel)
+        self._lend(served, channel)
+
+    def _welcome(self, served: ServedSession, channel: Channel) -> None:
         try:
             channel.welcome(self._limit)
-        except ChannelError:
-            self.close(served)
-        else:
-            self._lend(served, channel)
+        except NoDescriptorsError as error:  # maybe the environment of another session sees to that
+            served.share(None)
+            channel.share_nothing(str(error))
+            channel.welcome(self._limit)
 
     def close(self, served: ServedSession) -> None:
         """Closes the channel of a session, if it has one."""
