@@ -17,8 +17,10 @@ from envwire.client._transports.direct.known_ports import KnownPort, known_port
 from envwire.client.credentials import Credentials
 from envwire.server import Server
 from envwire.testing.comparing import identical
+from tests.direct.conftest import SETTINGS
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.test_steps_ahead import ACTIONS, copied, expected
+from tests.farm.scene import free_port
 from tests.faults.scene import active, eventually
 
 
@@ -117,6 +119,16 @@ def test_a_session_on_another_server_is_ended(direct: Server, opened: Opened) ->
         assert identical(steps(env), expected(ACTIONS))
         assert active(direct.target) == 1
     assert opened.count == 2
+
+
+def test_a_port_is_not_learned_of_another_target_than_was_asked() -> None:
+    """A hostile server could name one, and its own port: the next Make there, and its token, would go to it."""
+    port = free_port()
+    with Server(["direct/*"], **SETTINGS, port=port, advertise=f"localhost:{port}") as server:
+        opened = Opened(server.target)
+        with RemoteEnv(None, FRAMES, transport=opened.transport()) as env:
+            assert env._handle.driver.transport._front[0] == f"localhost:{port}"
+    assert not known_ports._ports
 
 
 def test_a_port_that_cannot_be_reached_is_not_learned(

@@ -11,6 +11,7 @@ from typing import Any
 
 import grpc
 import pytest
+from google.protobuf.message import Message
 
 from envwire.client import Credentials, RemoteEnv, RemoteError
 from envwire.farm.v1 import farm_pb2
@@ -21,20 +22,37 @@ from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import specs_pb2
 from tests.farm.scene import ENV, SECONDS, Gateway, server
 
+_INFO = pb.GetServerInfoResponse(incarnation="listener", max_sessions=1000)
 _HERE = ServerPatterns(addresses=("127.0.0.1:*",))
 
 
 class Listener(grpc.GenericRpcHandler):
-    """A server that answers nothing, and keeps the tokens that it is shown."""
+    """A server that keeps the tokens that it is shown, and answers nothing or makes sessions."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.tokens: list[str] = []
+        self.answers: dict[str, Message] = {}
 
     def service(self, details: grpc.HandlerCallDetails) -> Any:
         shown = dict(details.invocation_metadata or ())
         self.calls.append(details.method)
         self.tokens += [str(shown[key]) for key in ("authorization",) if key in shown]
+        name = details.method.rpartition("/")[2]
+        if name == "Interact" and self.answers:
+            return grpc.stream_stream_rpc_method_handler(self._interact)
+        if (answer := self.answers.get(name)) is None:
+            return None
+        return grpc.unary_unary_rpc_method_handler(lambda *_: answer.SerializeToString())
+
+    def make_sessions(self) -> None:
+        """Answers Makes from now on."""
+        made = pb.MakeResponse(session_id="1-listener", secret=bytes(16), incarnation="listener")
+        self.answers = {"Make": made, "GetServerInfo": _INFO}
+
+    def _interact(self, requests: Iterator[bytes], _: Any) -> Iterator[bytes]:
+        for _request in requests:
+            yield pb.InteractResponse(make=self.answers["Make"]).SerializeToString()
 
 
 class Scene:
@@ -77,7 +95,7 @@ class Scene:
         hello = farm_pb2.ServerHello(
             server_id="listener",
             address=address,
-            info=pb.GetServerInfoResponse(incarnation="listener", max_sessions=1000),
+            info=_INFO,
             environments=[
                 pb.EnvironmentListing(library="gymnasium", spec=specs_pb2.EnvSpec(id=ENV))
             ],
@@ -103,6 +121,18 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
     made = Scene(tmp_path)
     yield made
     made.gateway.kill()
+
+
+@pytest.mark.parametrize("transport", ["unary", "stream", "direct"])
+def test_nor_does_a_client_go_there_with_its_token(scene: Scene, transport: str) -> None:
+    """The gateway relayed the Make without it, and the client went on at the address that the server had named."""
+    with scene.listening("free") as listener:
+        listener.make_sessions()
+        credentials = Credentials(token=scene.tokens["agent"])
+        with pytest.raises(RemoteError):  # in a session without spaces
+            RemoteEnv(scene.gateway.target, ENV, transport=transport, credentials=credentials)
+    assert any("Make" in call or "Interact" in call for call in listener.calls)
+    assert not listener.tokens
 
 
 @pytest.mark.parametrize("transport", ["unary", "stream"])

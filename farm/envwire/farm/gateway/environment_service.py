@@ -25,7 +25,7 @@ from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.registry.summaries import describe, list_environments
 from envwire.farm.gateway.relaying.links import Answer, Metadata, RefusedError, ServerGoneError
 from envwire.farm.gateway.relaying.routing import ROUTED, Routes
-from envwire.farm.gateway.relaying.streaming import Upstreams, redirect
+from envwire.farm.gateway.relaying.streaming import Upstreams, address_for, redirect
 from envwire.server._auth.access import Access
 from envwire.server._auth.client import Client
 from envwire.server._front.grpc.edge import (
@@ -112,7 +112,7 @@ class EnvironmentService:
 
         async def make(member: Member) -> Answer:
             made = await self._routes.link(member).while_answering(send(member))
-            return Answer(_redirected(made.message, member), made.trailers)
+            return Answer(_redirected(made.message, address_for(member, metadata)), made.trailers)
 
         if kind == "make":
             self._check_size(message)
@@ -212,11 +212,11 @@ def _metadata(context: Context, reservation: bytes) -> Metadata:
     return (*shown, (RESERVATION_KEY, reservation)) if reservation else shown
 
 
-def _redirected(made: bytes, member: Member) -> bytes:
-    if address := member.client_address:  # appended to a message it is merged with it, unparsed
+def _redirected(made: bytes, address: str) -> bytes:
+    if address:  # appended to a message it is merged with it, unparsed
         return made + pb.MakeResponse(address=address).SerializeToString()
     response = pb.MakeResponse.FromString(made)
-    redirect(response, member)
+    redirect(response, address)
     return response.SerializeToString()
 
 

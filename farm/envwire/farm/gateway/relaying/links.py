@@ -31,7 +31,7 @@ _TRAILERS = frozenset({TRAILER, STATUS_KEY})
 #: between two checks, seconds for each, and how many in a row fail before the Make goes to another server.
 _CHECK_PAUSE, _CHECK_SECONDS, _CHECKS = 0.2, 1.0, 2
 #: Metadata that only servers get whose address is known to be their own.
-_SECRET = frozenset({"authorization"})
+SECRET = frozenset({"authorization"})
 
 
 class ServerGoneError(Exception):
@@ -202,7 +202,7 @@ class Link:
     def _shown(self, metadata: Metadata) -> Metadata:
         if self.proven:
             return metadata
-        return tuple(entry for entry in metadata if entry[0] not in _SECRET)
+        return tuple(entry for entry in metadata if entry[0] not in SECRET)
 
     def _failure(self, error: grpc.aio.AioRpcError) -> Exception:
         failure = _translated(error, self.address)

@@ -10,7 +10,13 @@ from typing import Any
 import grpc.aio
 
 from envwire.farm.gateway.registry.states import Member
-from envwire.farm.gateway.relaying.links import Link, Metadata, RefusedError, ServerGoneError
+from envwire.farm.gateway.relaying.links import (
+    SECRET,
+    Link,
+    Metadata,
+    RefusedError,
+    ServerGoneError,
+)
 from envwire.farm.gateway.relaying.routing import Routes
 from envwire.v1 import environment_pb2 as pb
 
@@ -62,7 +68,7 @@ class Upstreams:
         reply = pb.InteractResponse.FromString(await answer)
         if reply.HasField("error"):
             raise RefusedError(reply.error)
-        redirect(reply.make, member)
+        redirect(reply.make, address_for(member, self._metadata))
         return reply.SerializeToString()
 
     def end(self) -> None:
@@ -72,10 +78,19 @@ class Upstreams:
         self._streams.clear()
 
 
-def redirect(made: pb.MakeResponse, member: Member) -> None:
-    """Sets where the client of a new session goes on: at its server, or here if it can reach only the gateway."""
-    made.address = member.client_address
-    if not made.address:
+def address_for(member: Member, metadata: Metadata) -> str:
+    """Returns where the client of a new session goes on: at its server; empty for here, at the gateway.
+
+    It stays here if it cannot reach the server, or would show its token to one that gets none.
+    """
+    keeps_token = not member.proven and any(name in SECRET for name, _ in metadata)
+    return "" if keeps_token else member.client_address
+
+
+def redirect(made: pb.MakeResponse, address: str) -> None:
+    """Sets where the client of a new session goes on (see `address_for`)."""
+    made.address = address
+    if not address:
         made.ClearField("direct")
         made.capabilities.append("relayed")
 

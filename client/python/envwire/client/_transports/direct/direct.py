@@ -204,12 +204,13 @@ class DirectTransport:
         reply = self._control.exchange(request, timeout, header)
         if RESPONSES.kind(reply.message) == "make":
             answer = pb.InteractResponse.FromString(reply.message).make
-            if isinstance(self._control, HasEndpoint):
-                self._front = self._control.front
+            asked, control = self._front[0], self._control
+            if isinstance(control, HasEndpoint):
+                self._front = control.front
             self._dialer.use(answer)
             if self._dial() is not None:
-                if isinstance(self._control, HasEndpoint):
-                    learn_port(self._front[0], self.address, answer, self._control.abilities)
+                if isinstance(control, HasEndpoint) and self._front[0] == asked:
+                    learn_port(asked, self.address, answer, control.abilities)
                 self._close_control()
         return reply
 

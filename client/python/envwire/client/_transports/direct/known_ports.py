@@ -38,6 +38,9 @@ def learn_port(
 ) -> None:
     """Remembers the direct port of a server that made a session itself, at the target that was asked.
 
+    One that the client followed to another target could have named any server, whose clients would then show their
+    tokens to it.
+
     Args:
         target: The target.
         address: Where the session's channel was opened: others may be behind a firewall.
