@@ -58,13 +58,16 @@ class Keeper:
 
     async def _keep_at(self, name: str) -> NoReturn:
         """Looks at the groups of one engine: a slow engine delays no other."""
-        engine, mine = self._engines[name], [e for e in self._groups if e.config.engine == name]
         seen = False  # at least once: servers of an earlier run may be there
         while True:
-            active = [each for each in self._groups.refresh(time.monotonic()) if each in mine]
+            active = self._active_at(name)
             if active or not seen:
-                seen = await self._look(engine, mine, active)
+                seen = await self._look(name, active)
             await self._rest()
+
+    def _active_at(self, name: str) -> list[Group]:
+        active = self._groups.refresh(time.monotonic())
+        return [each for each in active if each.config.engine == name]
 
     async def _rest(self) -> None:
         await asyncio.sleep(_PAUSE_SECONDS)
@@ -72,18 +75,17 @@ class Keeper:
             await asyncio.wait_for(self._changed.wait(), _LOOK_SECONDS)
         self._changed.clear()
 
-    async def _look(self, engine: Engine, mine: Iterable[Group], active: Iterable[Group]) -> bool:
+    async def _look(self, name: str, active: Iterable[Group]) -> bool:
         """Looks once; returns whether the engine answered."""
+        engine = self._engines[name]
         try:
             observed = await asyncio.wait_for(engine.observe(), _ENGINE_SECONDS)
         except (EngineError, asyncio.TimeoutError) as error:
             for each in active:
                 self._fail(each, _failure_of(error))
             return False
-        active = {*active, *(each for each in mine if each.name in observed)}
-        for each in active:
+        for each in {*active, *self._groups.found(observed)}:
             self._take(each, observed.get(each.name, Observed()))
-        for each in active:
             self._order(engine, each)
         return True
 

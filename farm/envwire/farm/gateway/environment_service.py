@@ -188,7 +188,9 @@ class EnvironmentService:
                 list_environments=list_environments(members, self._groups.listings())
             )
         if kind == "get_server_info":
-            return pb.InteractResponse(get_server_info=describe(members, self._incarnation, now))
+            info = describe(members, self._incarnation, now)
+            info.max_sessions += self._groups.slots_to_come
+            return pb.InteractResponse(get_server_info=info)
         raise malformed("a request without content, or of a kind that is not known here")
 
     def _check_size(self, message: bytes) -> None:

@@ -67,6 +67,12 @@ class Group:
         needed = self.waiting or self.demand.least
         return bool(needed or self.running or self._members or self.doing)
 
+    @property
+    def slots_to_come(self) -> int:
+        """Number of slots of servers that it may still start."""
+        more = 0 if self.paused else self.config.max - len(self._members)
+        return max(more, 0) * self.config.slots
+
     def serves(self, env_id: str) -> bool:
         """Returns whether its servers have an id, as far as that is known."""
         return self.config.declares(env_id) or any(each.spec.id == env_id for each in self.listed)

@@ -47,7 +47,7 @@ class GroupCalls:
         _log.info("%s scales group %s to %d", client.name, group.name, request.count)
         group.demand.least = request.count
         group.back_off.forget()
-        self._groups.on_want()
+        self._groups.wake(group)
         return pb.ScaleGroupResponse(group=group.status(self._clock()))
 
     async def pause_group(self, raw: bytes, client: Client) -> pb.PauseGroupResponse:
@@ -61,6 +61,6 @@ class GroupCalls:
         _log.info("%s sets paused of group %s: %s", client.name, group.name, request.paused)
         group.paused = request.paused
         group.back_off.forget()
-        self._groups.on_want()
+        self._groups.wake(group)
         self._groups.on_change()
         return pb.PauseGroupResponse(group=group.status(self._clock()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from envwire.codec import FaultError, Reason
@@ -34,6 +34,8 @@ class Groups:
     def __init__(self, configs: Mapping[str, GroupConfig], registry: Registry) -> None:
         self._groups = {name: Group(config) for name, config in sorted(configs.items())}
         self._registry = registry
+        #: The groups that may have or need servers. Looking at all of a thousand took 1 % of a processor.
+        self._awake = {group for group in self if group.is_active}
         self._by_id: dict[str, Group | None] = {
             env_id: group for group in self for env_id in group.config.ids
         }
@@ -74,11 +76,22 @@ class Groups:
             yield
             return
         group.waiting += count
-        self.on_want()
+        self.wake(group)
         try:
             yield
         finally:
             group.waiting -= count
+
+    def wake(self, group: Group) -> None:
+        """Has a group looked after: something was asked of it."""
+        self._awake.add(group)
+        self.on_want()
+
+    def found(self, names: Iterable[str]) -> list[Group]:
+        """Has groups looked after of which servers were found, and returns them; others are of no group here."""
+        groups = [self._groups[name] for name in names if name in self._groups]
+        self._awake.update(groups)
+        return groups
 
     def refresh(self, now: float) -> list[Group]:
         """Sorts the servers into their groups; returns the groups that somebody must look after."""
@@ -86,10 +99,16 @@ class Groups:
         for each in self._registry.members:
             if name := each.hello.labels.get(GROUP_LABEL):
                 members[name].append(each)
-        active = [each for each in self if each.is_active or each.name in members]
-        for group in active:
+        self.found(members)
+        for group in self._awake:
             group.refresh(members[group.name], now)
-        return active
+        self._awake = {each for each in self._awake if each.is_active}
+        return sorted(self._awake, key=lambda each: each.name)
+
+    @property
+    def slots_to_come(self) -> int:
+        """Number of slots that servers would have which were not started."""
+        return sum(each.slots_to_come for each in self)
 
     def listings(self) -> list[pb.EnvironmentListing]:
         """Returns the environments of all groups, whether they run or not."""

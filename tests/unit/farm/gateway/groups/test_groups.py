@@ -72,6 +72,7 @@ def test_a_make_is_told_what_it_waited_for() -> None:
     async def run() -> str:
         scene = Scene(wait=0.01)
         scene.group.observe(frozenset({"a"}), "installing packages", 10.0)
+        scene.groups.found(["pole"])
         scene.groups.refresh(10.0)
         scene.farm.now = 50.0
         with pytest.raises(FaultError) as caught:
@@ -228,6 +229,27 @@ def test_a_server_that_does_not_register_in_time_is_stopped_and_replaced() -> No
     assert scene.group.target(129.0) == (1, [])
     assert scene.group.overdue(131.0) == ["a"]
     assert scene.group.target(131.0) == (1, ["a"])
+
+
+def test_only_groups_that_have_or_need_something_are_looked_after() -> None:
+    scene = Scene()
+    assert scene.groups.refresh(0.0) == []
+    scene.groups.wake(scene.group)
+    assert scene.groups.refresh(0.0) == []
+    scene.group.observe(frozenset({"a"}), "", 0.0)
+    scene.groups.found(["pole", "removed"])
+    assert scene.groups.refresh(0.0) == [scene.group]
+    scene.group.observe(frozenset(), "", 0.0)
+    assert scene.groups.refresh(0.0) == []
+
+
+def test_slots_that_may_come_are_told() -> None:
+    scene = Scene(max=3)
+    assert scene.groups.slots_to_come == 6
+    scene.add("a")
+    assert scene.groups.slots_to_come == 4
+    scene.group.paused = True
+    assert scene.groups.slots_to_come == 0
 
 
 def test_states() -> None:
