@@ -112,7 +112,7 @@ def test_a_killed_server_is_replaced_for_its_session(farm: OnDemand) -> None:
     os.killpg(pid, signal.SIGKILL)
     for action in (0, 1, 0):
         np.testing.assert_array_equal(env.step(action)[0], local.step(action)[0])
-    assert "killed by SIGKILL" in farm.groups()["pole"].last_error
+    farm.until(lambda: "killed by SIGKILL" in farm.groups()["pole"].last_error)
     env.close()
 
 
