@@ -229,9 +229,14 @@ $(OTEL)/.ready: pyproject.toml
 test-otel: $(OTEL)/.ready ## Trace requests with OpenTelemetry, in memory and through a collector (installs its SDK).
 	$(OTEL)/bin/python -m pytest tests/otel
 
-test-kubernetes: $(VENV)/.dev ## Validate the Kubernetes manifests (installs kubernetes-validate).
+# The API server, the controllers and the scheduler of Kubernetes, built once; CONTROL_PLANE names a folder that has them.
+CONTROL_PLANE ?= out/control-plane
+
+test-kubernetes: $(VENV)/.dev ## Validate the Kubernetes manifests, and run groups as pods on a real control plane (builds it with Go, which takes a quarter of an hour; installs etcd on Debian).
 	$(BIN)/pip install --quiet 'kubernetes-validate>=1.30'
-	$(BIN)/kubernetes-validate --strict $(filter-out %/kustomization.yaml,$(wildcard docker/kubernetes/*.yaml))
+	$(BIN)/kubernetes-validate --strict $(filter-out %/kustomization.yaml,$(wildcard docker/kubernetes/*.yaml docker/kubernetes/on-demand/*.yaml))
+	tests/kubernetes/build_control_plane.sh $(CONTROL_PLANE)
+	ENVWIRE_CONTROL_PLANE=$(CONTROL_PLANE) $(BIN)/python -m pytest -m 'long or not long' tests/kubernetes
 
 fuzz: $(VENV)/.dev ## Send random input to all code that reads a peer's bytes, for FUZZ_SECONDS.
 	$(BIN)/python -W ignore -m tests.fuzz.fuzz --seconds $(FUZZ_SECONDS)

@@ -26,9 +26,11 @@ from envwire.server.config import SETTINGS
 #: Settings that the farm chooses, or that make no sense for servers whose machine is not known in advance.
 _NOT_HERE = {
     *("host", "port", "advertise", "direct_port", "http_port", "openenv"),
-    *("join", "join_token", "tunnel"),
+    "tunnel",
     *("tls_cert", "tls_key", "tls_client_ca", "insecure"),
 }
+#: Settings of servers that do not find their gateways by themselves: pods.
+_OF_PODS = ("join", "join_token")
 #: Settings of the gateway's own address, where servers stay on loopback.
 _ADDRESS = ("host", "tls_cert", "tls_key", "relay")
 #: Settings of the gateway: Makes wait, and quotas are counted, at the farm's one address.
@@ -42,6 +44,7 @@ class Engine(str, Enum):
 
     LOCAL = "local"
     DOCKER = "docker"
+    KUBERNETES = "kubernetes"
     COMPOSE = "compose"
     RAY = "ray"
 
@@ -62,8 +65,8 @@ _HttpPort = Annotated[
 _On = Annotated[
     Engine,
     typer.Option(
-        help="Processes of this machine, containers of Docker (for groups) or of Docker Compose, or actors of the Ray "
-        "cluster at RAY_ADDRESS."
+        help="Processes of this machine, containers of Docker or pods of Kubernetes (for groups), containers of Docker "
+        "Compose, or actors of the Ray cluster at RAY_ADDRESS."
     ),
 ]
 _Image = Annotated[str, typer.Option(help="Image of the containers, for --on compose.")]
@@ -133,7 +136,7 @@ def up(
             )
         settings = gather(_TAKEN, given(ctx, options), os.environ, config)
         tokens = settings.get("tokens", "")
-        if tokens and on not in (Engine.LOCAL, Engine.DOCKER):
+        if tokens and on not in (Engine.LOCAL, Engine.DOCKER, Engine.KUBERNETES):
             raise ValueError("--tokens is for --on local; docker/farm-tls.yaml has containers")
         own = {name: settings.pop(name) for name in _OF_THE_GATEWAY if name in settings}
         front = gateway.GatewayConfig(
@@ -156,9 +159,13 @@ def up(
 
 def _check_address(front: gateway.GatewayConfig, on: Engine, given: set[str]) -> None:
     """Refuses an address of the gateway that agents, or servers, could not use."""
+    if on is Engine.KUBERNETES:
+        return  # pods have addresses of their own
     if on not in (Engine.LOCAL, Engine.DOCKER):
         if given:
-            raise ValueError(f"{sorted(given)[0]} is for --on local and docker, not {on.value}")
+            raise ValueError(
+                f"{sorted(given)[0]} is for --on local, docker and kubernetes, not {on.value}"
+            )
     elif not (front.loopback or front.relay):
         raise ValueError(
             f"servers of this farm are on loopback, so agents that reach {front.host} do not reach them: give --relay "
@@ -189,8 +196,14 @@ def _farm(
     from envwire.farm.engines.scaling import Scale
     from envwire.server.config import ServerConfig
 
-    if on is Engine.DOCKER:
-        raise ValueError("--on docker runs groups, which --config names; see docs/on-demand.md")
+    if on in (Engine.DOCKER, Engine.KUBERNETES):
+        raise ValueError(
+            f"--on {on.value} runs groups, which --config names; see docs/on-demand.md"
+        )
+    if given := sorted(settings.keys() & set(_OF_PODS)):
+        raise ValueError(
+            f"{given[0]} is for groups on kubernetes; other servers know their gateway"
+        )
     grows = bounds.least or bounds.most
     scale = (
         Scale(bounds.least or servers, bounds.most or servers, bounds.free, bounds.idle)

@@ -105,7 +105,7 @@ class DockerEngine:
             group: Observed(
                 frozenset(running[group]),
                 self._doing.get(group, "") if self._starting[group] else "",
-                self._failures.pop(group, ()),
+                failures=self._failures.pop(group, ()),
             )
             for group in {*running, *self._failures}
         }

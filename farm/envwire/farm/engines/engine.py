@@ -17,12 +17,15 @@ class Observed:
 
     Attributes:
         running: Names of those that run or start, without those that are stopping: their label "instance".
-        doing: What keeps a server from running, such as "installing packages"; empty for nothing.
+        doing: What is done before a server runs, such as "installing packages"; empty for nothing. Its time to start
+            begins afterwards.
+        lacking: What a server lacks, such as a node with room; empty for nothing. Its time to start goes on.
         failures: Servers that did not start, or ended by themselves, since the last call.
     """
 
     running: frozenset[str] = frozenset()
     doing: str = ""
+    lacking: str = ""
     failures: Sequence[Failure] = field(default=())
 
 

@@ -10,6 +10,8 @@ from envwire.farm.engines.docker_engine import DockerEngine
 from envwire.farm.engines.engine import Engine
 from envwire.farm.engines.join_token import JoinToken, kept_join_token, new_join_token
 from envwire.farm.engines.keeping import Keeper
+from envwire.farm.engines.kubernetes_api import KubernetesApi
+from envwire.farm.engines.kubernetes_engine import KubernetesEngine
 from envwire.farm.engines.local_engine import LocalEngine
 from envwire.farm.engines.running import run_farm
 from envwire.farm.gateway.config import GatewayConfig
@@ -23,7 +25,10 @@ from envwire.server._settings.listening import local_target
 @contextlib.asynccontextmanager
 async def _farm(groups: Mapping[str, GroupConfig], at: GatewayConfig) -> AsyncGenerator[str]:
     name = f"envwire-farm-{at.port}"
-    of_docker = [each for each in groups.values() if each.engine == "docker"]
+    of_docker, of_kubernetes = (
+        [each for each in groups.values() if each.engine == engine]
+        for engine in ("docker", "kubernetes")
+    )
     changed, token = asyncio.Event(), JoinToken()
     if at.tokens:
         token = kept_join_token(name) if of_docker else new_join_token()
@@ -32,6 +37,8 @@ async def _farm(groups: Mapping[str, GroupConfig], at: GatewayConfig) -> AsyncGe
         engines: dict[str, Engine] = {"local": LocalEngine(gateways, token.token, changed)}
         if of_docker:
             engines["docker"] = DockerEngine(name, of_docker, gateways, token.path, changed)
+        if of_kubernetes:
+            engines["kubernetes"] = KubernetesEngine(name, of_kubernetes, changed, KubernetesApi())
         keeping = asyncio.ensure_future(Keeper(running.groups, engines, changed).keep())
         try:
             yield running.target

@@ -90,7 +90,8 @@ class Keeper:
         return True
 
     def _take(self, group: Group, observed: Observed) -> None:
-        group.observe(observed.running, observed.doing, time.monotonic())
+        now = time.monotonic()
+        group.observe(observed.running, observed.doing, now, observed.lacking)
         for failure in observed.failures:
             self._fail(group, failure)
 
@@ -107,7 +108,8 @@ class Keeper:
             return
         now = time.monotonic()
         for name in group.overdue(now):
-            text = f"{name} did not register within {group.config.start_timeout:g} s"
+            why = f" ({group.doing})" * bool(group.doing)
+            text = f"{name} did not register within {group.config.start_timeout:g} s{why}"
             self._fail(group, Failure(Kind.NOT_STARTED, text))
         target = group.target(now)
         if not target.stop and target.servers == len(group.running):

@@ -81,7 +81,7 @@ class LocalEngine:
             group: Observed(
                 frozenset(name for name, each in there.items() if not each.stopping),
                 next((each.doing for each in there.values() if each.doing), ""),
-                self._failures.pop(group, ()),
+                failures=self._failures.pop(group, ()),
             )
             for group, there in self._started.items()
             if there or group in self._failures

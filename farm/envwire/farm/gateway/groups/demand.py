@@ -69,7 +69,7 @@ class Demand:
         missing = self._missing(seen)
         if missing > 0:
             more = -(-missing // self.config.slots)
-            return Target(max(self.least, min(seen.size + more, self.config.max)), ())
+            return Target(max(self.least, seen.size, min(seen.size + more, self.config.max)), ())
         if seen.size < self.least:
             return Target(self.least)
         stop = idle[: min(seen.size - self.least, -missing // self.config.slots)]

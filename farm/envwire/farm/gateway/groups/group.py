@@ -30,7 +30,8 @@ class Group:
         demand: How many servers it should have.
         back_off: Its failures.
         running: Names of the servers that its engine runs, without stopping ones.
-        doing: What its engine is doing for it, such as "installing packages"; empty for nothing in particular.
+        doing: What its engine is doing for it, such as "installing packages", or what its servers lack; empty for
+            nothing in particular.
         waiting: Number of Makes and slots that wait for it.
         paused: Whether an operator paused it.
         listed: The environments that its servers list: as declared until one has registered.
@@ -77,15 +78,16 @@ class Group:
         """Returns whether its servers have an id, as far as that is known."""
         return self.config.declares(env_id) or any(each.spec.id == env_id for each in self.listed)
 
-    def observe(self, running: frozenset[str], doing: str, now: float) -> None:
+    def observe(self, running: frozenset[str], doing: str, now: float, lacking: str = "") -> None:
         """Takes over what its engine says.
 
         Args:
             running: Names of the servers that it runs.
-            doing: What keeps them from running; empty for nothing.
+            doing: What is done before they run; empty for nothing. Their time to start begins afterwards.
             now: Monotonic time, in seconds.
+            lacking: What they lack; empty for nothing.
         """
-        self.running, self.doing = running, doing
+        self.running, self.doing = running, doing or lacking
         self._registered &= running
         self._since = {
             name: now if doing else self._since.get(name, now)

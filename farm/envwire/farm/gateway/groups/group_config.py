@@ -9,12 +9,12 @@ from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from typing import Any
 
-from envwire.server._settings.checks import LIMIT, NOT_NEGATIVE, POSITIVE, Check
+from envwire.server._settings.checks import LIMIT, NOT_NEGATIVE, PAIRS, POSITIVE, Check
 from envwire.server._settings.setting import Setting, check_known, setting, settings_of
 from envwire.server.config import ServerConfig, freeze_lists
 
 #: The engines that run groups.
-ENGINES = ("local", "docker")
+ENGINES = ("local", "docker", "kubernetes", "ray")
 #: Labels by which a gateway knows the group of a server, and its engine the server.
 GROUP_LABEL, INSTANCE_LABEL = "group", "instance"
 #: Names become parts of names of containers and other objects of engines.
@@ -29,8 +29,16 @@ _ENGINE = Check({"", *ENGINES}.__contains__, " or ".join(ENGINES))
 class GroupSettings:
     """Settings of a group, besides those of its servers. Times are in seconds."""
 
-    engine: str = _setting("", "Engine of its servers: `local` or `docker`.", _ENGINE)
+    engine: str = _setting(
+        "", "Engine of its servers: `local`, `docker`, `kubernetes` or `ray`.", _ENGINE
+    )
     image: str = _setting("", "Image of its containers, with envwire and the environments.")
+    secret: str = _setting(
+        "", "Kubernetes Secret whose files its servers find in `/run/secrets/envwire`."
+    )
+    node_selector: Sequence[str] = _setting(
+        (), "Labels of the Kubernetes nodes on which its servers run, `NAME=VALUE` each.", PAIRS
+    )
     packages: Sequence[str] = _setting(
         (), "Python packages of its environments, which the local engine installs for it."
     )
@@ -42,8 +50,8 @@ class GroupSettings:
     )
     wait: float = _setting(300.0, "Longest wait of a Make for a slot of the group.", POSITIVE)
     start_timeout: float = _setting(120.0, "Longest start of a server.", POSITIVE)
-    cpus: float = _setting(0.0, "Processors of a container; 0 for no limit.", LIMIT)
-    memory: int = _setting(0, "Bytes of memory of a container; 0 for no limit.", LIMIT)
+    cpus: float = _setting(0.0, "Processors of each server; 0 for no limit.", LIMIT)
+    memory: int = _setting(0, "Bytes of memory of each server; 0 for no limit.", LIMIT)
     gpu_count: int = _setting(0, "GPUs that the engine reserves for each server.", NOT_NEGATIVE)
 
 
@@ -81,8 +89,17 @@ class GroupConfig(GroupSettings):
         for name in _NOT_FOR[self.engine]:
             if getattr(self, name):
                 raise ValueError(f"{name} is not for servers on engine {self.engine!r}")
-        if self.engine != "local" and not self.image:
+        if self.engine in _OF_CONTAINERS and not self.image:
             raise ValueError(f"engine {self.engine!r} takes an image: image = 'registry/robots:3'")
+        on_kubernetes = self.engine == "kubernetes"
+        if on_kubernetes and not self.server.join:
+            raise ValueError(
+                "engine 'kubernetes' takes the gateways' addresses, as pods reach them: join = ['gateway:50050']"
+            )
+        if not on_kubernetes and (self.server.join or self.server.join_token):
+            raise ValueError(
+                f"servers on engine {self.engine!r} know their gateway; leave out join and join_token"
+            )
 
     @property
     def slots(self) -> int:
@@ -99,10 +116,14 @@ class GroupConfig(GroupSettings):
         return any(fnmatchcase(env_id, each) for each in self.server.environments)
 
 
+_OF_CONTAINERS = ("docker", "kubernetes")
+_OF_KUBERNETES = ("secret", "node_selector")
 #: Settings that an engine cannot follow.
 _NOT_FOR: dict[str, tuple[str, ...]] = {
-    "local": ("image", "cpus", "memory", "gpu_count"),
-    "docker": ("packages",),
+    "local": ("image", "cpus", "memory", "gpu_count", *_OF_KUBERNETES),
+    "docker": ("packages", *_OF_KUBERNETES),
+    "kubernetes": ("packages",),
+    "ray": ("packages", "image", *_OF_KUBERNETES),
 }
 
 
