@@ -116,7 +116,7 @@ class KubernetesApi:
             self._apps = package.client.AppsV1Api(connection)
             self._core = package.client.CoreV1Api(connection)
 
-    def watch(self, selector: str, changed: Callable[[], None]) -> None:
+    def watch(self, selector: str, changed: Callable[[], object]) -> None:
         """Calls back, from a thread, whenever a pod with some labels changes, until `close`.
 
         An engine looks every half second all the same, so a watch that breaks, or is forbidden, only delays.
@@ -125,13 +125,13 @@ class KubernetesApi:
             target=self._watch, args=(selector, changed), name="pods", daemon=True
         ).start()
 
-    def _watch(self, selector: str, changed: Callable[[], None]) -> None:
+    def _watch(self, selector: str, changed: Callable[[], object]) -> None:
         while not self._ended.is_set():
             with contextlib.suppress(Exception):  # the looks say what is wrong
                 self._watch_once(selector, changed)
             self._ended.wait(_PAUSE_SECONDS)
 
-    def _watch_once(self, selector: str, changed: Callable[[], None]) -> None:
+    def _watch_once(self, selector: str, changed: Callable[[], object]) -> None:
         self._connect()
         events = self._package.watch.Watch().stream(
             self._core.list_namespaced_pod,

@@ -70,7 +70,7 @@ def digest_of(group: GroupConfig) -> str:
 
 
 def _pod(group: GroupConfig) -> dict[str, Any]:
-    mounts = [("tmp", "/tmp", {"emptyDir": {}})]  # noqa: S108 - inside the container
+    mounts: list[tuple[str, str, dict[str, Any]]] = [("tmp", "/tmp", {"emptyDir": {}})]  # noqa: S108 - inside the container
     if group.secret:
         mounts.append(("secret", SECRET_FOLDER, {"secret": {"secretName": group.secret}}))
     return {

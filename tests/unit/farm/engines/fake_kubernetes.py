@@ -167,7 +167,7 @@ class FakeApi(KubernetesApi):
         elif name in self._cluster.objects[what]:
             self._cluster.objects[what][name]["metadata"]["deletionTimestamp"] = "now"
 
-    def watch(self, selector: str, changed: Callable[[], None]) -> None:
+    def watch(self, selector: str, changed: Callable[[], object]) -> None:
         pass
 
     def close(self) -> None:
