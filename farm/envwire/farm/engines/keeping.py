@@ -48,12 +48,10 @@ class Keeper:
         """Keeps them until it is cancelled."""
         looking = [asyncio.ensure_future(self._keep_at(name)) for name in self._engines]
         try:
-            await asyncio.gather(*looking)
+            ended, _ = await asyncio.wait(looking, return_when=asyncio.FIRST_COMPLETED)
+            ended.pop().result()
         finally:
-            tasks = [*looking, *self._ordering.values()]
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await _end([*looking, *self._ordering.values()])
         raise AssertionError("engines are looked at for ever")
 
     async def _keep_at(self, name: str) -> NoReturn:
@@ -80,7 +78,9 @@ class Keeper:
         engine = self._engines[name]
         try:
             observed = await asyncio.wait_for(engine.observe(), _ENGINE_SECONDS)
-        except (EngineError, asyncio.TimeoutError) as error:
+        except (
+            Exception
+        ) as error:  # an engine may raise anything, and no other group may wait for that
             for each in active:
                 self._fail(each, _failure_of(error))
             return False
@@ -129,7 +129,7 @@ class Keeper:
         try:
             ordered = engine.scale(group.config, target.servers, target.stop)
             await asyncio.wait_for(ordered, _ENGINE_SECONDS)
-        except (EngineError, asyncio.TimeoutError) as error:
+        except Exception as error:  # an engine may raise anything
             group.leave(target.stop, leaving=False)
             self._fail(group, _failure_of(error))
         finally:
@@ -137,7 +137,20 @@ class Keeper:
             self._changed.set()
 
 
-def _failure_of(error: EngineError | asyncio.TimeoutError) -> Failure:
+async def _end(tasks: Iterable[asyncio.Task[None]]) -> None:
+    """Cancels tasks until they have ended.
+
+    More than once: up to Python 3.11, `wait_for` forgets a cancellation that comes together with a result.
+    """
+    while pending := [each for each in tasks if not each.done()]:
+        for each in pending:
+            each.cancel()
+        await asyncio.wait(pending, timeout=_LOOK_SECONDS)
+
+
+def _failure_of(error: Exception) -> Failure:
     if isinstance(error, EngineError):
         return error.failure
-    return Failure(Kind.ENGINE, f"no answer within {_ENGINE_SECONDS:g} s")
+    if isinstance(error, asyncio.TimeoutError):
+        return Failure(Kind.ENGINE, f"no answer within {_ENGINE_SECONDS:g} s")
+    return Failure(Kind.ENGINE, f"{type(error).__name__}: {error}")
