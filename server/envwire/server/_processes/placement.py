@@ -13,6 +13,8 @@ from envwire.server.config import ServerConfig
 
 #: Fork servers that a Make may lose: one that was killed unnoticed, and the next one, which is stopped in its start.
 _LOST_FORKSERVERS = 2
+#: Where control groups are: those of version 1 have a folder for processors.
+_GROUPS = Path("/sys/fs/cgroup")
 
 
 class Placement:
@@ -83,33 +85,33 @@ class Placement:
         return await Process.spawn(fork, slots, self._config.max_message_bytes)
 
 
-_QUOTA = Path("/sys/fs/cgroup/cpu.max")
-_QUOTA_V1 = Path("/sys/fs/cgroup/cpu")
+def cpu_count(groups: Path = _GROUPS) -> int:
+    """Returns the number of available processors, limited by a container's quota.
 
-
-def cpu_count() -> int:
-    """Returns the number of available processors, limited by a container's quota."""
+    Args:
+        groups: The folder of the control group.
+    """
     affinity = getattr(os, "sched_getaffinity", None)
     usable = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
-    return max(1, min(usable, _quota() or usable))
+    return max(1, min(usable, _quota(groups) or usable))
 
 
-def _quota() -> int:
+def _quota(groups: Path) -> int:
     """Returns this control group's quota in processors, rounded up; 0 for no quota."""
     for read in (_read_quota, _read_quota_v1):
         with contextlib.suppress(OSError, ValueError):
-            quota, period = read()
+            quota, period = read(groups)
             return -(-quota // period) if quota > 0 and period > 0 else 0
     return 0
 
 
-def _read_quota() -> tuple[int, int]:
+def _read_quota(groups: Path) -> tuple[int, int]:
     """Returns the quota of processor time, 0 for unlimited, and its period, both in microseconds."""
-    quota, period = _QUOTA.read_text(encoding="ascii").split()
+    quota, period = (groups / "cpu.max").read_text(encoding="ascii").split()
     return 0 if quota == "max" else int(quota), int(period)
 
 
-def _read_quota_v1() -> tuple[int, int]:
+def _read_quota_v1(groups: Path) -> tuple[int, int]:
     """Returns the same for control groups version 1, where a quota of -1 is unlimited."""
-    quota = (_QUOTA_V1 / "cpu.cfs_quota_us").read_text(encoding="ascii")
-    return int(quota), int((_QUOTA_V1 / "cpu.cfs_period_us").read_text(encoding="ascii"))
+    quota = (groups / "cpu" / "cpu.cfs_quota_us").read_text(encoding="ascii")
+    return int(quota), int((groups / "cpu" / "cpu.cfs_period_us").read_text(encoding="ascii"))
