@@ -22,9 +22,7 @@ LABELS = --build-arg VERSION=$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproje
 LANGUAGE_TESTS ?= long or not long
 # Number of tests that run at once: `auto` is two for each processor, because most tests wait for other processes.
 AT_ONCE ?= auto
-PARALLEL = --numprocesses $(AT_ONCE) --dist worksteal
-# Files with tests that run alone. The others are not read a second time.
-SERIAL = $(shell grep -rl 'mark\.serial' tests --include='test_*.py')
+PARALLEL = --at-once $(AT_ONCE)
 # Compiled modules are kept, wherever make runs: a server's processes would compile all packages at each start.
 export PYTHONDONTWRITEBYTECODE =
 
@@ -56,13 +54,12 @@ demo: $(VENV)/.runtime ## Train an agent on a remote CartPole and film it.
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/.dev ## Test every behaviour once, with real servers (5 minutes on two cores; AT_ONCE=1: one test at a time).
-	$(BIN)/python -m pytest $(PARALLEL) -m 'not (slow or serial or long)'
-	$(BIN)/python -m pytest -m 'serial and not long' $(SERIAL)
+	$(BIN)/python -m pytest $(PARALLEL) -m 'not (slow or long)'
 
 test-all: test test-rest ## Test everything: also all combinations, attacks, faults, farms and other languages (20 minutes on two cores).
 
 test-rest: $(VENV)/.dev ## What `make test-all` runs after `make test`.
-	$(BIN)/python -m pytest $(PARALLEL) -m 'slow and not (serial or long)'
+	$(BIN)/python -m pytest $(PARALLEL) -m 'slow and not long'
 
 test-mutants: $(VENV)/.dev ## Change the core at random, 300 times, and list the changes that no test notices (an hour on two cores).
 	$(BIN)/python -m tests.mutation

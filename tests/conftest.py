@@ -12,6 +12,9 @@ import pytest
 
 from envwire.server import Server
 from tests.forked_servers import forked_servers
+from tests.workers import pytest_addoption, pytest_runtestloop
+
+__all__ = ["pytest_addoption", "pytest_runtestloop"]  # hooks
 
 HOSTED = (
     "tests/*",
@@ -37,12 +40,6 @@ SETTINGS: dict[str, Any] = {
 #: Folders whose tests `make test` leaves to `make test-all`.
 SLOW = ("adversary", "farm", "groups", "guests", "languages")
 TESTS = Path(__file__).parent
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int:
-    """Returns how many tests run at once: most of them wait for other processes."""
-    return 2 * (os.cpu_count() or 1)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
