@@ -1,23 +1,21 @@
 """Commands of `envwire`, called in the process of the tests: what they print, and how they end.
 
-A process of its own takes half a second. Only tests of what a process has start one: signals, a terminal, pipes, and
-servers, which own their process.
+Only tests of what a process has start one: signals, a terminal, pipes, and servers, which own their process. A new
+interpreter takes half a second, so it is forked from one that has imported the command line.
 """
 
 from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 from typer.testing import CliRunner
 
 from envwire.server.cli._app import app
+from tests.forked_servers import COMMANDS
 
 Done = subprocess.CompletedProcess[str]
-#: The command as a process.
-ENVWIRE = (sys.executable, "-m", "envwire")
 _WIDE = {"COLUMNS": "200"}
 
 
@@ -34,8 +32,13 @@ def envwire(*arguments: str | Path, **variables: str | None) -> Done:
     return Done(words, result.exit_code, result.stdout, result.stderr)
 
 
+start = COMMANDS.start
+
+
 def as_process(*arguments: str | Path, **variables: str) -> Done:
     """Runs a command as a process, with further environment variables."""
-    words = [*ENVWIRE, *(str(argument) for argument in arguments)]
+    words = [str(argument) for argument in arguments]
     env = {**os.environ, **_WIDE, **variables}
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, env=env)
+    with start(*words, env=env, stderr=subprocess.PIPE) as process:
+        out, err = process.communicate(60)
+        return Done(words, process.wait(), out, err)

@@ -1,14 +1,14 @@
-"""Servers of the tests, forked from a process that has imported their programs: a start costs a fourth as much.
+"""Servers and commands of the tests, forked from a process that has imported their programs: a start costs a fourth.
 
 A new interpreter takes half a second of processor time to import the program of a server, and as long for that of its
 fork server, two hundred times in a run. So each process of tests starts one more, the origin, which imports both
 programs and forks for each server: with the streams, the environment variables and the working directory that a new
 interpreter would have got from the test. The server's process forks once more, before it does anything else: for its
-first fork server. Nothing that the origin imports starts threads or gRPC. What a process does once its program is
-imported is the same.
+first fork server. Another origin has imported the command line, and forks for each command. Nothing that an origin
+imports starts threads or gRPC. What a process does once its program is imported is the same.
 
 A fork server is a new interpreter where that matters: when it is not the server's first, for interpreters of groups,
-and when a test changed environment variables. Programs and commands of tests start servers in new interpreters.
+and when a test changed environment variables. Programs of tests start servers in new interpreters.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, Generic, NoReturn, TypeVar
@@ -43,20 +44,20 @@ class Forked(Generic[Text]):
 
     Args:
         pid: Id of the process.
-        stdin: Its standard input.
-        stdout: Its standard output.
         status: Waits for its exit status up to so many seconds, if a number is given, and returns it.
+        stdin: Its standard input, and so on, unless the test gave it another file.
     """
 
     def __init__(
         self,
         pid: int,
-        stdin: IO[Text],
-        stdout: IO[Text],
         status: Callable[[float | None], int | None],
+        stdin: IO[Text] | None = None,
+        stdout: IO[Text] | None = None,
+        stderr: IO[Text] | None = None,
     ) -> None:
         self.pid = pid
-        self.stdin, self.stdout = stdin, stdout
+        self.stdin, self.stdout, self.stderr = stdin, stdout, stderr
         self.returncode: int | None = None
         self._status = status
         self._process = os.pidfd_open(pid)
@@ -88,18 +89,43 @@ class Forked(Generic[Text]):
         """Kills it."""
         self.send_signal(signal.SIGKILL)
 
+    def communicate(self, timeout: float | None = None) -> tuple[Text | None, Text | None]:
+        """Waits for its end, and returns what it wrote to standard output and error."""
+        with ThreadPoolExecutor() as reading:
+            streams = [
+                stream and reading.submit(stream.read) for stream in (self.stdout, self.stderr)
+            ]
+            self.wait(timeout)
+        self._close()
+        out, err = (stream and stream.result() for stream in streams)
+        return out, err
+
+    def __enter__(self) -> Forked[Text]:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._close()
+        self.wait()
+
+    def _close(self) -> None:
+        for stream in filter(None, (self.stdin, self.stdout, self.stderr)):
+            stream.close()
+
     def __del__(self) -> None:
         os.close(self._process)
 
 
-def _forked_server(origin: socket.socket) -> Forked[str]:
-    """Has the origin fork a server."""
+def _fork(
+    origin: socket.socket,
+    arguments: Sequence[str],
+    surroundings: dict[str, Any],
+    streams: Sequence[int],
+) -> tuple[int, Callable[[float | None], int | None]]:
+    """Has an origin fork; returns the id of the process, and what waits for its exit status."""
     own, theirs = socket.socketpair()  # says the process id, and the exit status later
-    (read, stdin), (stdout, write) = os.pipe(), os.pipe()
-    surroundings = {"env": dict(os.environ), "cwd": os.getcwd()}
-    given = [read, write, 2, theirs.fileno()]
-    socket.send_fds(origin, [json.dumps(surroundings).encode()], given)
-    _close(read, write, theirs.detach())
+    request = json.dumps({**surroundings, "arguments": arguments}).encode()
+    socket.send_fds(origin, [request], [*streams, theirs.fileno()])
+    theirs.close()
 
     def status(seconds: float | None) -> int | None:
         if not _readable(own.fileno(), seconds):
@@ -107,7 +133,52 @@ def _forked_server(origin: socket.socket) -> Forked[str]:
         with own:
             return _number(own)
 
-    return Forked(_number(own), os.fdopen(stdin, "w"), os.fdopen(stdout), status)
+    return _number(own), status
+
+
+def _forked_server(origin: socket.socket) -> Forked[str]:
+    """Has the origin fork a server."""
+    (read, stdin), (stdout, write) = os.pipe(), os.pipe()
+    surroundings = {"env": dict(os.environ), "cwd": os.getcwd()}
+    pid, status = _fork(origin, [], surroundings, [read, write, 2])
+    _close(read, write)
+    return Forked(pid, status, os.fdopen(stdin, "w"), os.fdopen(stdout))
+
+
+class Commands:
+    """Starts commands, as `subprocess.Popen` does with text."""
+
+    #: Returns the connection to the process that has imported the command line.
+    origin: Callable[[], socket.socket]
+
+    def start(
+        self,
+        *arguments: str,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | str | None = None,
+        stdin: int = subprocess.DEVNULL,
+        stdout: int = subprocess.PIPE,
+        stderr: int = 2,
+    ) -> Forked[str]:
+        """Starts a command; streams are descriptors, or what `subprocess` calls them."""
+        variables = os.environ if env is None else env
+        surroundings = {"env": dict(variables), "cwd": str(cwd or os.getcwd())}
+        with contextlib.ExitStack() as theirs:
+            given, ours = [], []
+            for stream, mode in ((stdin, "w"), (stdout, "r"), (stderr, "r")):
+                mine, other = None, stream
+                if stream == subprocess.PIPE:
+                    read, write = os.pipe()
+                    mine, other = (write, read) if mode == "w" else (read, write)
+                    theirs.callback(os.close, other)
+                elif stream == subprocess.DEVNULL:
+                    theirs.callback(os.close, other := os.open(os.devnull, os.O_RDWR))
+                given.append(other)
+                ours.append(None if mine is None else os.fdopen(mine, mode))
+            return Forked(*_fork(self.origin(), arguments, surroundings, given), *ours)
+
+
+COMMANDS = Commands()
 
 
 def _number(connection: socket.socket) -> int:
@@ -138,7 +209,8 @@ def forked_servers() -> Iterator[None]:
     variables = dict(os.environ)  # before tests change them
     started: list[tuple[str, Forked[str]]] = []
     with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
-        origin = cache(lambda: stack.enter_context(_origin(variables)))
+        origin = cache(lambda: stack.enter_context(_origin(variables, "server")))
+        COMMANDS.origin = cache(lambda: stack.enter_context(_origin(variables, "command")))
 
         def fork() -> Forked[str]:
             server = _forked_server(origin())
@@ -153,10 +225,10 @@ def forked_servers() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _origin(variables: dict[str, str]) -> Iterator[socket.socket]:
+def _origin(variables: dict[str, str], program: str) -> Iterator[socket.socket]:
     own, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.forked_servers", str(theirs.fileno())],
+        [sys.executable, "-m", "tests.forked_servers", str(theirs.fileno()), program],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         pass_fds=[theirs.fileno()],
@@ -171,15 +243,47 @@ def _origin(variables: dict[str, str]) -> Iterator[socket.socket]:
     process.wait(_END_SECONDS)
 
 
-def _serve(tests: socket.socket) -> int:
-    """Forks a server for each request, until the tests have ended; returns its exit status in a server's process."""
+def _server(arguments: list[str]) -> int:
+    """The program of a server."""
+    from envwire.server import _server_process
+
+    sys.argv = [_server_process.__name__]
+    return _server_process.main()
+
+
+def _command(arguments: list[str]) -> int:
+    """The command line."""
+    from envwire.server.cli import main
+
+    sys.argv = ["envwire", *arguments]
+    main()
+    return 0
+
+
+def _import_server() -> None:
     from envwire.server import _server_process
     from envwire.server._hosting.libraries import load_libraries
     from envwire.server._worker import main  # of the fork servers
 
-    del main
-    variables = dict(os.environ)
+    del main, _server_process
     load_libraries(())  # sets variables, too
+
+
+def _import_commands() -> None:
+    _import_server()
+    from envwire.server.cli._app import app
+
+    del app
+
+
+_PROGRAMS = {"server": (_import_server, _server), "command": (_import_commands, _command)}
+
+
+def _serve(tests: socket.socket, program: str) -> int:
+    """Forks for each request, until the tests have ended; returns its exit status in the process of a program."""
+    load, run = _PROGRAMS[program]
+    variables = dict(os.environ)
+    load()
     by_imports = {name: os.environ[name] for name in os.environ.keys() - variables}
     gc.collect()
     gc.freeze()
@@ -198,10 +302,11 @@ def _serve(tests: socket.socket) -> int:
             pid = os.fork()
             if pid == 0:
                 tests.detach()
-                _become(json.loads(request), descriptors[:_STREAMS])
-                _prepare_forkserver(variables, by_imports)
-                sys.argv = [_server_process.__name__]
-                return _server_process.main()
+                asked = json.loads(request)
+                _become(asked, descriptors[:_STREAMS])
+                if program == "server" or "serve" in asked["arguments"]:
+                    _prepare_forkserver(variables, by_imports)
+                return run(asked["arguments"])
             *streams, told = descriptors
             _close(*streams)
             _tell(told, pid)
@@ -279,7 +384,7 @@ def _child(pid: int, stdin: IO[bytes], stdout: IO[bytes]) -> Forked[bytes]:
             return None
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
-    forked = Forked(pid, stdin, stdout, status)
+    forked = Forked(pid, status, stdin, stdout)
     process = forked._process
     return forked
 
@@ -301,4 +406,4 @@ def _become_forkserver(server: socket.socket, by_imports: dict[str, str]) -> NoR
 
 
 if __name__ == "__main__":
-    sys.exit(_serve(socket.socket(fileno=int(sys.argv[1]))))
+    sys.exit(_serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2]))

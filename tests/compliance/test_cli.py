@@ -6,6 +6,7 @@ import json
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 )
 
 from envwire.server import Server
-from tests.commands import ENVWIRE, Done, as_process, envwire
+from tests.commands import Done, as_process, envwire, start
 from tests.secured import OPEN, Guard
 
 ROOT = Path(__file__).parent.parent.parent
@@ -43,23 +44,8 @@ def options(settings: dict[str, Any]) -> list[str]:
 @pytest.fixture(scope="module")
 def served(guard: Guard) -> Iterator[str]:
     """HOST:PORT of `envwire serve`, started and stopped as an operator would."""
-    process = subprocess.Popen(
-        [
-            *ENVWIRE,
-            "serve",
-            "CartPole-v1",
-            "tests/*",
-            "--import",
-            "tests.hosted_envs",
-            "--port",
-            "0",
-            *options(guard.settings),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
+    hosted = ("CartPole-v1", "tests/*", "--import", "tests.hosted_envs", "--port", "0")
+    process = start("serve", *hosted, *options(guard.settings), stderr=subprocess.PIPE, cwd=ROOT)
     assert process.stdout
     line = process.stdout.readline().split()
     assert line[0] == "ready:"
@@ -294,4 +280,5 @@ def test_reflection_tells_the_contract(channel: grpc.Channel) -> None:
 
 
 def test_help_teaches() -> None:
-    assert "Usage" in as_process("--help").stdout
+    command = [sys.executable, "-m", "envwire", "--help"]
+    assert "Usage" in subprocess.run(command, capture_output=True, text=True, check=True).stdout

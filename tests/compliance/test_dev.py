@@ -13,6 +13,7 @@ import pytest
 
 from envwire.client import RemoteEnv, RemoteError
 from envwire.server.config import ServerConfig
+from tests.commands import envwire, start
 
 _MODULE = """
 import envwire.envs as gym
@@ -32,7 +33,6 @@ gym.register("lab/Maze-v0", entry_point=Maze)
 """
 #: Time of all edits, in nanoseconds: Python tells compiled files apart by its seconds.
 _SECOND = 1_700_000_000_000_000_000
-ENVWIRE = (sys.executable, "-m", "envwire.server")
 
 
 class Laboratory:
@@ -43,13 +43,8 @@ class Laboratory:
         self._edits = 0
         self.text = _MODULE
         self._write()
-        self._process = subprocess.Popen(
-            [*ENVWIRE, "serve", "lab/*", "--import", "maze.py", "--port", "0", "--dev"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=folder,
-        )
+        command = ("serve", "lab/*", "--import", "maze.py", "--port", "0", "--dev")
+        self._process = start(*command, stderr=subprocess.PIPE, cwd=folder)
         assert self._process.stdout is not None
         self.target = self._process.stdout.readline().split()[1]
 
@@ -195,7 +190,18 @@ def test_breakpoint_works_in_process(tmp_path: Path) -> None:
     )
     (tmp_path / "maze.py").write_text(text, encoding="utf-8")
     done = subprocess.run(
-        [*ENVWIRE, "run", "in-process", "lab/Maze-v0", "--import", "maze.py", "--episodes", "1"],
+        [
+            sys.executable,
+            "-m",
+            "envwire",
+            "run",
+            "in-process",
+            "lab/Maze-v0",
+            "--import",
+            "maze.py",
+            "--episodes",
+            "1",
+        ],
         input="print('the action is', int(action) in (0, 1))\ncontinue\n",
         capture_output=True,
         text=True,
@@ -208,13 +214,7 @@ def test_breakpoint_works_in_process(tmp_path: Path) -> None:
 
 
 def test_modules_are_named_for_the_command_s_own_process_alone() -> None:
-    done = subprocess.run(
-        [*ENVWIRE, "run", "localhost:1", "lab/Maze-v0", "--import", "maze.py"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = envwire("run", "localhost:1", "lab/Maze-v0", "--import", "maze.py")
     assert done.returncode == 2
     assert "--import goes with the target in-process" in done.stderr
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +13,7 @@ from typing import IO
 import pytest
 
 from envwire.client import RemoteEnv, SessionLostError
+from tests.commands import start
 from tests.hosted_envs import Fault
 
 ROOT = Path(__file__).parents[2]
@@ -23,13 +22,7 @@ ROOT = Path(__file__).parents[2]
 @contextmanager
 def served(log: IO[str]) -> Iterator[str]:
     command = ["serve", "tests/Faulty-v0", "--import", "tests.hosted_envs", "--port", "0"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "envwire", *command],
-        stdout=subprocess.PIPE,
-        stderr=log,
-        text=True,
-        cwd=ROOT,
-    )
+    process = start(*command, stderr=log.fileno(), cwd=ROOT)
     assert process.stdout
     try:
         yield process.stdout.readline().split()[1]

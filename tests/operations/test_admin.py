@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from envwire.server import Server
 from envwire.server._auth.scopes import Scope
 from envwire.server._auth.tokens import new_token
 from envwire.v1 import status_pb2
-from tests.commands import ENVWIRE, envwire
+from tests.commands import envwire, start
 from tests.faults.scene import eventually
 
 ENV = "CartPole-v1"
@@ -185,8 +184,8 @@ def test_without_tokens_there_are_no_operators() -> None:
 
 
 def test_a_drained_server_waits_for_its_sessions_and_stops(tokens: str) -> None:
-    command = [*ENVWIRE, "serve", ENV, "--port", "0", "--drain-timeout", "0", "--tokens", tokens]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    options = ("--port", "0", "--drain-timeout", "0", "--tokens", tokens)
+    with start("serve", ENV, *options) as process:
         try:
             assert process.stdout is not None
             target = process.stdout.readline().split()[1]

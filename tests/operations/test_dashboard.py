@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import socket
-import subprocess
 import sys
 import urllib.error
 import urllib.request
@@ -20,7 +19,7 @@ import typer
 from envwire.client import RemoteEnv
 from envwire.server import Server
 from envwire.server.cli._serve import live_page
-from tests.commands import ENVWIRE, as_process, envwire
+from tests.commands import as_process, envwire, start
 from tests.secured import certificates
 
 ENV = "CartPole-v1"
@@ -42,8 +41,7 @@ def ask(address: str, path: str, key: str) -> Any:
 
 def test_it_shows_a_server_to_who_has_its_key_and_ends_when_told(server: Server) -> None:
     env = RemoteEnv(server.target, ENV)
-    command = [*ENVWIRE, "dashboard", server.target, "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with start("dashboard", server.target, "--port", "0") as process:
         try:
             assert process.stdout is not None
             address, key = process.stdout.readline().split()[1].split("/#key=")
@@ -81,7 +79,7 @@ def test_what_it_does_not_bind(arguments: list[str], status: int, said: str) -> 
 @pytest.mark.parametrize("command", [["serve"], ["farm", "up", "-n", "1"]], ids=" ".join)
 def test_one_command_serves_environments_and_the_page(command: list[str]) -> None:
     arguments = [*command, ENV, "--port", "0", "--dashboard", "--dashboard-port", "0"]
-    with subprocess.Popen([*ENVWIRE, *arguments], stdout=subprocess.PIPE, text=True) as process:
+    with start(*arguments) as process:
         try:
             assert process.stdout is not None
             target = process.stdout.readline().removeprefix("ready: ").strip()
@@ -118,9 +116,7 @@ def test_the_page_stays_in_the_working_directory_and_takes_no_module_from_it(
     for name, file in certificates().server().items():
         arguments += [f"--{name.replace('_', '-')}", str(file)]
     variables = os.environ | {"ENVWIRE_CA": "authority.pem"}
-    with subprocess.Popen(
-        [*ENVWIRE, *arguments], stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=variables
-    ) as process:
+    with start(*arguments, cwd=tmp_path, env=variables) as process:
         try:
             assert process.stdout is not None
             process.stdout.readline()
@@ -136,7 +132,7 @@ def test_the_page_stays_in_the_working_directory_and_takes_no_module_from_it(
 
 def test_the_page_ends_with_a_server_that_is_killed() -> None:
     arguments = ["serve", ENV, "--port", "0", "--dashboard", "--dashboard-port", "0"]
-    with subprocess.Popen([*ENVWIRE, *arguments], stdout=subprocess.PIPE, text=True) as process:
+    with start(*arguments) as process:
         assert process.stdout is not None
         process.stdout.readline()
         address, key = process.stdout.readline().split()[1].split("/#key=")

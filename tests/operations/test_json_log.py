@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from envwire.client import Credentials, RemoteEnv, RemoteError, SessionLostError
 from envwire.server._auth.scopes import Scope
 from envwire.server._auth.tokens import new_token
 from envwire.server._logs import JsonFormatter, extra, of_sessions
+from tests.commands import start
 from tests.hosted_envs import Fault
 
 ROOT = Path(__file__).parents[2]
@@ -34,13 +34,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[str]]:
     command = ["serve", ENV, "--import", "tests.hosted_envs", "--port", "0"]
     more = ["--tokens", str(directory / "tokens"), "--log-format", "json"]
     with log.open("w") as stderr:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "envwire", *command, *more],
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-            cwd=ROOT,
-        )
+        process = start(*command, *more, stderr=stderr.fileno(), cwd=ROOT)
         assert process.stdout
         target = process.stdout.readline().split()[1]
         known = Credentials(token=token)

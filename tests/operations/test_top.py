@@ -6,7 +6,7 @@ import subprocess
 
 from envwire.client import RemoteEnv
 from envwire.server import Server
-from tests.commands import ENVWIRE, Done, envwire
+from tests.commands import Done, envwire, start
 from tests.farm.scene import ENV, farm
 
 
@@ -37,17 +37,13 @@ def test_nothing_there_ends_it_with_a_sentence() -> None:
 def test_a_closed_output_ends_it() -> None:
     with (
         Server(["CartPole-v1"]) as server,
-        subprocess.Popen(
-            (*ENVWIRE, "top", server.target, "--every", "0.1"),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        ) as top,
+        start("top", server.target, "--every", "0.1", stderr=subprocess.PIPE) as top,
     ):
         assert top.stdout is not None
         assert top.stderr is not None
         try:
             assert top.stdout.readline()
             top.stdout.close()
-            assert (top.wait(60), top.stderr.read()) == (1, b"")
+            assert (top.wait(60), top.stderr.read()) == (1, "")
         finally:
             top.kill()

@@ -20,7 +20,7 @@ import pytest
 from envwire.client import RemoteEnv
 from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server import Server
-from tests.commands import ENVWIRE, envwire
+from tests.commands import envwire, start
 from tests.operations.watching import next_round, watching
 
 #: Two pixels of a picture: colours of the upper and the lower one.
@@ -36,8 +36,8 @@ class Terminal:
         env = {
             name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")
         }
-        self._process = subprocess.Popen(
-            [*ENVWIRE, *arguments], stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=env
+        self._process = start(
+            *arguments, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, env=env
         )
         os.close(theirs)
 
@@ -50,7 +50,8 @@ class Terminal:
         os.close(self._screen)
         _, told = self._process.communicate(timeout=60)
         assert self._process.returncode == status, told
-        return [*shown.decode().splitlines(), *told.decode().splitlines()]
+        assert told is not None
+        return [*shown.decode().splitlines(), *told.splitlines()]
 
 
 def refused(*arguments: str) -> str:

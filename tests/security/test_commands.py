@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 
 from envwire.server._auth.scopes import Scope
 from envwire.server._auth.tokens import read_tokens
-from tests.commands import ENVWIRE, Done, envwire
+from tests.commands import Done, envwire, start
 
 
 def run(*arguments: str | Path, **variables: str) -> Done:
@@ -63,8 +62,7 @@ def protected(directory: Path, token: str) -> Iterator[str]:
         "--tokens": "tokens",
     }
     options = [word for name, file in names.items() for word in (name, str(directory / file))]
-    command = [*ENVWIRE, "serve", "CartPole-v1", "--host", "0.0.0.0", "--port", "0", *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with start("serve", "CartPole-v1", "--host", "0.0.0.0", "--port", "0", *options) as process:
         assert process.stdout
         ready, _, address = process.stdout.readline().partition(" ")
         assert ready == "ready:"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hmac
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn, cast
@@ -30,6 +29,7 @@ from envwire.server._auth.scopes import Scope
 from envwire.server._auth.tokens import TokenFile, new_token, read_tokens
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
+from tests.commands import start
 from tests.secured import write_tokens
 from tests.security.stranger import FIELDS, UNARY, Conversation, call, content, reason, refusal
 from tests.tiers import first
@@ -264,13 +264,8 @@ def test_comparing_takes_as_long_wherever_the_token_is(
 
 def test_tokens_are_in_no_log_and_no_text(tmp_path: Path) -> None:
     tokens = write_tokens(tmp_path / "tokens", {"alice": [Scope.PLAY]})
-    command = [sys.executable, "-m", "envwire.server", "serve", ENV, "--port", "0", "--tokens"]
-    with subprocess.Popen(
-        [*command, str(tmp_path / "tokens")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    options = ("--port", "0", "--tokens", str(tmp_path / "tokens"))
+    with start("serve", ENV, *options, stderr=subprocess.PIPE) as process:
         assert process.stdout
         target = process.stdout.readline().split()[1]
         RemoteEnv(target, ENV, credentials=Credentials(token=tokens["alice"])).close()
@@ -278,6 +273,7 @@ def test_tokens_are_in_no_log_and_no_text(tmp_path: Path) -> None:
             RemoteEnv(target, ENV, credentials=Credentials(token="mistyped"))
         process.terminate()
         _, log = process.communicate(timeout=30)
+        assert log is not None
     assert "for token alice" in log
     assert "turned away" in log
     for secret in (tokens["alice"], "mistyped"):
