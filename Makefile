@@ -59,7 +59,7 @@ test: $(VENV)/.dev ## Test every behaviour once, with real servers (5 minutes on
 test-all: test test-rest ## Test everything: also all combinations, attacks, faults, farms and other languages (20 minutes on two cores).
 
 test-rest: $(VENV)/.dev ## What `make test-all` runs after `make test`.
-	$(BIN)/python -m pytest $(PARALLEL) -m 'slow and not long'
+	EXAMPLES=all $(BIN)/python -m pytest $(PARALLEL) -m '(slow or hypothesis) and not long'
 
 test-mutants: $(VENV)/.dev ## Change the core at random, 300 times, and list the changes that no test notices (an hour on two cores).
 	$(BIN)/python -m tests.mutation

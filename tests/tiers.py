@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    import hypothesis
 
 #: The values of an argument, or these by what they are called in the name of a test.
 Axis = Iterable[Any] | Mapping[str, Any]
@@ -34,6 +38,14 @@ def first(axis: Axis, count: int = 1) -> list[Any]:
         pytest.param(value, id=name, marks=[pytest.mark.slow] * (index >= count))
         for index, (name, value) in enumerate(_named(axis).items())
     ]
+
+
+def examples(count: int, **others: Any) -> hypothesis.settings:
+    """Returns settings for so many examples, the same ones each time; `make test` draws a fifth of them."""
+    from hypothesis import settings  # not installed where only tests without it run
+
+    drawn = count if os.environ.get("EXAMPLES") == "all" else max(count // 5, 10)
+    return settings(max_examples=drawn, derandomize=True, deadline=None, **others)
 
 
 def _named(axis: Axis) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from tests.each import each
-from tests.tiers import cross, first
+from tests.tiers import cross, examples, first
 
 
 def test_all_rows_that_fail_are_told() -> None:
@@ -52,3 +52,9 @@ def test_each_value_of_a_matrix_is_quick_and_all_combinations_are_there() -> Non
 
 def test_the_first_values_are_quick() -> None:
     assert [bool(param.marks) for param in first([1, 2, 3], 2)] == [False, False, True]
+
+
+def test_a_fifth_of_the_examples_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [examples(count).max_examples for count in (200, 20)] == [40, 10]
+    monkeypatch.setenv("EXAMPLES", "all")
+    assert examples(200).max_examples == 200

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -20,9 +20,10 @@ from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
 from envwire.wire.envelope import session_header, with_header
 from envwire.wire.frames import Area, Attachments
+from tests.tiers import examples
 
 FAMILY = envwire_family()
-PROFILE = settings(derandomize=True, max_examples=100, deadline=None)
+PROFILE = examples(100)
 
 NUMBERS = [np.float32, np.uint8, np.int64, np.bool_, np.float16, np.complex64]
 ARRAYS = hnp.arrays(st.sampled_from(NUMBERS), hnp.array_shapes(min_dims=0, max_dims=3, min_side=0))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from google.protobuf.message import DecodeError
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from envwire.v1 import environment_pb2 as pb
@@ -22,6 +22,7 @@ from envwire.wire.envelope import (
     with_header,
     without_header,
 )
+from tests.tiers import examples
 
 NUMBERED = (
     "reset",
@@ -39,7 +40,7 @@ OF_A_SESSION = (*NUMBERED, "renew_lease", "get_session_stats")
 HEADERS = st.builds(
     pb.SessionHeader, session_id=st.text(max_size=200), secret=st.binary(max_size=200)
 )
-PROFILE = settings(derandomize=True, max_examples=200, deadline=None)
+PROFILE = examples(200)
 
 
 def written(header: pb.SessionHeader) -> bytes:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from envwire.codec import decode_mapping, decode_value, encode_mapping, encode_value
 from envwire.codec.family import envwire_family
@@ -22,11 +22,12 @@ from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import RESPONSES
 from envwire.wire.frames import ALIGNMENT, Attachments, Packet, Reply
+from tests.tiers import examples
 from tests.unit.codec.fastpath.test_inline_arrays import VALUES, native
 
 LARGE = np.arange(EXTRACTED_FROM // 4, dtype=np.float32)
 INFO: dict[str, Any] = {"large": LARGE, "small": np.arange(3)}
-PROFILE = settings(derandomize=True, max_examples=40, deadline=None)
+PROFILE = examples(40)
 
 
 def response(kind: str, observation: Any) -> pb.InteractResponse:

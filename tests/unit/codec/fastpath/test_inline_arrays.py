@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -16,8 +16,9 @@ from envwire.codec.fastpath.attached_arrays import inline_arrays
 from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import ALIGNMENT, ATTACHED_FROM, Attachments, Packet
+from tests.tiers import examples
 
-PROFILE = settings(derandomize=True, max_examples=60, deadline=None)
+PROFILE = examples(60)
 
 
 def make_array(size: int, dtype: str, step: int) -> Any:

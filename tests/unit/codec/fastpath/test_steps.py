@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -20,6 +20,7 @@ from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import session_header, with_header
 from envwire.wire.frames import Attachments, Packet
+from tests.tiers import examples
 
 ARRAYS = hnp.arrays(
     st.sampled_from([np.float32, np.uint8, np.int64, np.bool_, np.float16, ">f8"]),
@@ -38,7 +39,7 @@ RESULTS: st.SearchStrategy[Result] = st.tuples(
     FLAGS,
     INFOS,
 )
-PROFILE = settings(derandomize=True, max_examples=200, deadline=None)
+PROFILE = examples(200)
 
 
 def request(sequence: int, action: Any) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -24,8 +24,9 @@ from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2, values_pb2
 from envwire.wire.frames import ALIGNMENT, Area, Attachments
 from envwire.wire.varints import tag
+from tests.tiers import examples
 
-PROFILE = settings(derandomize=True, max_examples=150, deadline=None)
+PROFILE = examples(150)
 Strategy = st.SearchStrategy[Any]
 FAMILY = envwire_family()
 INFO = tag(environment_pb2.StepResponse, "info")

@@ -16,7 +16,7 @@ import hypothesis.extra.numpy as hnp
 import hypothesis.strategies as st
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import envwire.envs.spaces
 import envwire.envs.vector
@@ -35,8 +35,9 @@ from envwire.codec import (
 )
 from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2, values_pb2
+from tests.tiers import examples
 
-SETTINGS = settings(derandomize=True, max_examples=120, deadline=None, database=None)
+SETTINGS = examples(120, database=None)
 FAMILIES = [
     pytest.param(envwire_family(), id="envwire"),
     pytest.param(gymnasium_family(), id="gym"),

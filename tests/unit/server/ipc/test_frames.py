@@ -6,7 +6,7 @@ import socket
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from envwire.server._ipc.frames import (
@@ -17,9 +17,10 @@ from envwire.server._ipc.frames import (
     Kind,
     pack_header,
 )
+from tests.tiers import examples
 
 
-@settings(derandomize=True, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@examples(100, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.binary(max_size=50), max_size=8), st.lists(st.integers(0, 450), max_size=8))
 def test_any_cut_gives_the_same_messages(messages: list[bytes], cuts: list[int]) -> None:
     frames = [Frame(Kind.REPLY, number, message) for number, message in enumerate(messages)]

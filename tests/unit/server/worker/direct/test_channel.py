@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from envwire.server._worker.direct.channel import Channel, ChannelError
@@ -20,6 +20,7 @@ from envwire.server._worker.direct.shared_memory import Boxes
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import ALIGNMENT, HEADER, HEADER_BYTES, Attachments, Packet
 from envwire.wire.local_channel import BOX_BYTES, ORDERED, WAKE, Mailbox
+from tests.tiers import examples
 
 LIMIT = 50
 Pair = tuple[Channel, socket.socket]
@@ -44,7 +45,7 @@ def pair() -> Iterator[Pair]:
     channel.close()
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@examples(100)
 @given(st.lists(st.binary(max_size=LIMIT), max_size=8), st.lists(st.integers(0, 500), max_size=8))
 def test_any_cut_gives_the_same_requests(messages: list[bytes], cuts: list[int]) -> None:
     stream = b"".join(map(frame, messages))
