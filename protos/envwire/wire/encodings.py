@@ -17,16 +17,21 @@ ENCODINGS: Final = (direct_pb2.ENCODING_ZSTD, direct_pb2.ENCODING_XOR_ZSTD)
 """The encodings, all of which need Zstandard alone."""
 
 
+MOST_DECODED: Final = 2**28
+"""Most bytes that the attachments of a frame may be decoded to, whatever its sender allows: a few bytes could be all of
+the receiver's memory."""
+
+
 class Decoder:
     """Reads the encoded attachments of one channel.
 
     Args:
         zstandard: Decompresses them.
-        limit: Most bytes that they may have when they are decoded.
+        limit: Most bytes that they may have when they are decoded, if that is less than `MOST_DECODED`.
     """
 
     def __init__(self, zstandard: Zstandard, limit: int) -> None:
-        self._zstandard, self._limit = zstandard, limit
+        self._zstandard, self._limit = zstandard, min(limit, MOST_DECODED)
         #: What was decoded last. The caller's arrays are views of a copy, since it may write to them.
         self._last: Area = np.empty(0, np.uint8)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from envwire.v1 import direct_pb2
-from envwire.wire.encodings import ENCODED, Decoder
+from envwire.wire.encodings import ENCODED, MOST_DECODED, Decoder
 from envwire.wire.frames import Area
 from envwire.wire.zstandard_frames import Zstandard, ZstandardError, zstandard
 
@@ -67,6 +67,14 @@ def liar() -> Area:
 def test_what_is_not_allowed_is_refused(location: int, data: Area) -> None:
     with pytest.raises(ZstandardError):
         Decoder(library(), LIMIT).decode(location, data)
+
+
+def test_whatever_the_sender_allows_a_few_bytes_fill_no_memory() -> None:
+    """The limit of a channel is what the session's process says, and its environment runs in it."""
+    frame = encoded(np.zeros(MOST_DECODED + 1, np.uint8))
+    assert frame.size < 2**16
+    with pytest.raises(ZstandardError, match=f"where {MOST_DECODED} are allowed"):
+        Decoder(library(), 2**40).decode(ZSTD, frame)
 
 
 def test_a_size_that_is_not_stated_is_refused() -> None:

@@ -25,6 +25,8 @@ std::shared_ptr<grpc::Channel> ChannelTo(const std::string& target, const std::o
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);  // the server's own limit decides
   arguments.SetMaxSendMessageSize(-1);
+  // No message is decompressed: a few bytes of a server could fill this process's memory.
+  arguments.SetInt(GRPC_COMPRESSION_CHANNEL_ENABLED_ALGORITHMS_BITSET, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);  // as the direct channel; gRPC takes http_proxy even for loopback
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);

@@ -10,7 +10,7 @@ import numpy as np
 
 from envwire.server._worker.direct.path_rate import PathRate
 from envwire.v1 import direct_pb2
-from envwire.wire.encodings import ENCODED
+from envwire.wire.encodings import ENCODED, MOST_DECODED
 from envwire.wire.frames import Area, Attachments
 from envwire.wire.zstandard_frames import Zstandard
 
@@ -30,7 +30,7 @@ class Encoder:
         zstandard: Compresses them.
         connection: The channel's connection.
         limit: Most bytes of an answer. Arrays of more than half of them are sent as they are, so that all that is
-            encoded fits in, even if it does not become smaller.
+            encoded fits in, even if it does not become smaller; and those that no client decodes.
         always: Whether to encode all that becomes smaller, rather than what then arrives sooner.
     """
 
@@ -47,13 +47,14 @@ class Encoder:
 
     def __post_init__(self) -> None:
         """Begins to measure."""
+        self._most = min(self.limit // 2, MOST_DECODED)
         self._rate = PathRate(self.connection)
 
     def encode(self, attachments: Attachments) -> tuple[int, bytes] | None:
         """Returns the location and the bytes of encoded attachments; None to send them as they are."""
         self._since += 1
         due = self._since > self._tried_after
-        if not (due or self._chosen) or attachments.length > self.limit // 2:
+        if not (due or self._chosen) or attachments.length > self._most:
             return None
         plain = np.frombuffer(b"".join(attachments.buffers), np.uint8)
         # The first one is what the next are compared with.

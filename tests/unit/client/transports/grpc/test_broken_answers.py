@@ -44,9 +44,11 @@ class Broken(grpc.GenericRpcHandler):
 
 
 @contextmanager
-def serving(made: bytes, notices: bytes = b"") -> Iterator[str]:
+def serving(
+    made: bytes, notices: bytes = b"", compression: grpc.Compression | None = None
+) -> Iterator[str]:
     with ThreadPoolExecutor(4) as pool:
-        server = grpc.server(pool)
+        server = grpc.server(pool, compression=compression)
         server.add_generic_rpc_handlers((Broken(made, notices),))
         port = server.add_insecure_port("127.0.0.1:0")
         server.start()
@@ -78,3 +80,13 @@ def test_notices_beside_an_answer(transport: str) -> None:
     made = pb.MakeResponse(session_id="x", secret=b"x").SerializeToString()
     with serving(made, BROKEN) as target, refused():
         RemoteEnv(target, "x", transport=transport)
+
+
+@TRANSPORT
+def test_what_is_compressed_is_not_unpacked(transport: str) -> None:
+    """A kilobyte of it could be a megabyte, and a megabyte all memory of the client."""
+    with (
+        serving(bytes(2**20), compression=grpc.Compression.Gzip) as target,
+        pytest.raises(RemoteError, match="Compression algorithm not supported: gzip"),
+    ):
+        RemoteEnv(target, "CartPole-v1", transport=transport)

@@ -122,6 +122,14 @@ def test_what_would_not_fit_is_sent_as_it_is(encoder: Encoder) -> None:
     assert encoder.encode(answer(np.zeros(LIMIT // 2 + 1, np.uint8))) is None
 
 
+def test_nor_is_what_no_client_decodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_DECODED", 1000)
+    with socket.socket() as connection:
+        encoder = Encoder(Slow([0.0]), connection, LIMIT, always=True)
+        assert encoder.encode(answer(np.zeros(1001, np.uint8))) is None
+        assert encoder.encode(answer(np.zeros(1000, np.uint8))) is not None
+
+
 class Told(socket.socket):
     """A socket of which the kernel tells what a test says."""
 

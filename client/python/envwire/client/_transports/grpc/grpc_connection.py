@@ -75,6 +75,8 @@ _OPTIONS = (
     ("grpc.max_reconnect_backoff_ms", 1000),
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
+    # No message is decompressed: a few bytes of a server could fill this process's memory.
+    ("grpc.compression_enabled_algorithms_bitset", 1),
     # One connection per environment, so that a large message of one does not delay the steps of another.
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.keepalive_time_ms", 30_000),
