@@ -1,88 +1,32 @@
-"""Measures a session over a slow path: single steps, chunks, and steps sent ahead, beside what is possible.
+"""Measures sessions over a slow path, beside what was possible then and what is at all: steps, Makes, a dead path.
 
-A relay on 127.0.0.2 passes each byte on after half of the round trip. The figures are medians of rounds in which the
-cases take turns; the relay's threads and the machine's noise are in them.
+The wire is that of `benchmarks.wide_wire`. Times are medians of rounds in which the cases take turns; the wire's own
+noise and the machine's are in them. "Then" is 2026-11-26, over 50 ms. `benchmarks.wide_frames` measures pictures.
 """
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import socket
 import statistics
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from queue import SimpleQueue
-from threading import Thread
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from benchmarks.wide_area_envs import ROBOT
+from benchmarks.wide_wire import PLAIN, SECURE, Wire, round_trip
 from envwire.client import RemoteEnv
-from envwire.server import Server
+from envwire.client._transports.direct import known_ports
+from tests.faults.network import Weather
+from tests.faults.scene import channel_of
 
-THERE = "127.0.0.2"
 CHUNK = 8
 STEP_SECONDS, INFERENCE_SECONDS = 0.02, 0.04
+LIVENESS = 5.0
 #: After which result of a chunk the next is inferred, so that it arrives before the last step is over.
 _INFER_AFTER = 2
-_RECEIVE_BYTES = 65536
-
-
-class SlowPath:
-    """Connections to ports of this machine, by way of another address, with a delay in each direction.
-
-    Args:
-        delay: Seconds from one end to the other.
-    """
-
-    def __init__(self, delay: float) -> None:
-        self._delay = delay
-        self._listening: list[socket.socket] = []
-
-    def open(self, port: int) -> None:
-        """Passes on connections to a port."""
-        server = socket.create_server((THERE, port))
-        self._listening.append(server)
-        Thread(target=self._accept, args=(server, port), daemon=True).start()
-
-    def _accept(self, server: socket.socket, port: int) -> None:
-        with contextlib.suppress(OSError):  # closed
-            while True:
-                near, _ = server.accept()
-                far = socket.create_connection(("127.0.0.1", port))
-                for end in (near, far):
-                    end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                self._join(near, far)
-                self._join(far, near)
-
-    def _join(self, source: socket.socket, sink: socket.socket) -> None:
-        way: SimpleQueue[tuple[float, bytes]] = SimpleQueue()
-        Thread(target=self._read, args=(source, way), daemon=True).start()
-        Thread(target=self._write, args=(way, sink), daemon=True).start()
-
-    def _read(self, source: socket.socket, way: SimpleQueue[tuple[float, bytes]]) -> None:
-        data = b"more"
-        while data:
-            try:
-                data = source.recv(_RECEIVE_BYTES)
-            except OSError:
-                data = b""
-            way.put((time.perf_counter() + self._delay, data))
-
-    def _write(self, way: SimpleQueue[tuple[float, bytes]], sink: socket.socket) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                due, data = way.get()
-                time.sleep(max(0.0, due - time.perf_counter()))
-                if not data:
-                    sink.shutdown(socket.SHUT_WR)
-                    return
-                sink.sendall(data)
-
-    def close(self) -> None:
-        """Accepts no more connections."""
-        for server in self._listening:
-            server.close()
 
 
 def infer() -> list[int]:
@@ -97,14 +41,14 @@ def single_steps(env: RemoteEnv, chunks: int) -> None:
         env.step(0)
 
 
-def many_in_flight(env: RemoteEnv, chunks: int) -> None:
-    """Has two chunks of steps in flight, without inference."""
-    running = env.step_ahead([0] * CHUNK)
-    for _ in range(chunks - 1):
-        following = env.step_ahead([0] * CHUNK)
-        list(running)
-        running = following
-    list(running)
+def eight_in_flight(env: RemoteEnv, chunks: int) -> None:
+    """Sends a step as soon as one is answered, of eight that are in flight."""
+    running = deque(env.step_ahead([0]) for _ in range(CHUNK))
+    for _ in range((chunks - 1) * CHUNK):
+        list(running.popleft())
+        running.append(env.step_ahead([0]))
+    for last in running:
+        list(last)
 
 
 def chunk_after_chunk(env: RemoteEnv, chunks: int) -> None:
@@ -113,50 +57,121 @@ def chunk_after_chunk(env: RemoteEnv, chunks: int) -> None:
         env.step_many(infer())
 
 
-def chunks_ahead(env: RemoteEnv, chunks: int) -> None:
-    """Infers the next chunk while one runs, from its second observation."""
+def chunks_ahead(env: RemoteEnv, chunks: int, ages: list[float] | None = None) -> None:
+    """Infers the next chunk while one runs, from its second observation; notes the age of each first one."""
     running = env.step_ahead(infer())
     for _ in range(chunks - 1):
-        for _ in range(_INFER_AFTER):
+        for number in range(_INFER_AFTER):
             next(running)
+            if ages is not None and not number:
+                ages.append(running.age)
         following = env.step_ahead(infer())
         list(running)
         running = following
     list(running)
 
 
-def ideals(round_trip: float) -> dict[Callable[[RemoteEnv, int], None], float]:
-    """Returns the seconds of a chunk that each case cannot go below."""
-    chunk = CHUNK * STEP_SECONDS
-    return {
-        single_steps: CHUNK * (STEP_SECONDS + round_trip),
-        many_in_flight: chunk,
-        chunk_after_chunk: chunk + round_trip + INFERENCE_SECONDS,
-        chunks_ahead: max(chunk, INFERENCE_SECONDS),
+class Case(NamedTuple):
+    """One way to take steps.
+
+    Attributes:
+        play: Takes the steps of a number of chunks.
+        then: Milliseconds of a chunk then.
+        ideal: Returns the seconds of a chunk that it cannot go below, by those of a round trip.
+    """
+
+    play: Callable[[RemoteEnv, int], None]
+    then: int
+    ideal: Callable[[float], float]
+
+
+CASES = (
+    Case(single_steps, 571, lambda trip: CHUNK * (STEP_SECONDS + trip)),
+    Case(eight_in_flight, 571, lambda _: CHUNK * STEP_SECONDS),
+    Case(chunk_after_chunk, 254, lambda trip: CHUNK * STEP_SECONDS + trip + INFERENCE_SECONDS),
+    Case(chunks_ahead, 214, lambda _: CHUNK * STEP_SECONDS),
+)
+
+
+def measure_steps(env: RemoteEnv, trip: float, options: argparse.Namespace) -> None:
+    """Prints a line for each case."""
+    taken: dict[str, list[float]] = {case.play.__name__: [] for case in CASES}
+    ages: list[float] = []
+    for _ in range(options.rounds):
+        for case in CASES:
+            begun = time.perf_counter()
+            case.play(env, options.chunks)
+            taken[case.play.__name__].append((time.perf_counter() - begun) / options.chunks)
+        chunks_ahead(env, options.chunks, ages)
+    for case in CASES:
+        seconds, ideal = statistics.median(taken[case.play.__name__]), case.ideal(trip)
+        print(
+            f"{case.play.__name__:18} {seconds * 1000:6.0f} ms a chunk (then {case.then}, ideal {ideal * 1000:.0f}), "
+            f"{CHUNK / seconds:5.1f} steps/s (ideal {CHUNK / ideal:.1f})",
+            flush=True,
+        )
+    age = statistics.median(ages) * 1000
+    print(
+        f"the first observation of a chunk is {age:.0f} ms old (then 168, ideal {trip * 500:.0f})"
+    )
+
+
+def measure_makes(wire: Wire, trip: float, options: argparse.Namespace) -> None:
+    """Prints the round trips of a program's first Make and of further ones, in the clear and with TLS and a token."""
+    ways: dict[str, tuple[str, dict[str, Any], float, float]] = {
+        "in the clear": (wire.target, {"direct_port": PLAIN}, 6.2, 2),
+        "with TLS and a token": (
+            wire.secure_target,
+            {"direct_port": SECURE, "credentials": wire.credentials},
+            8.3,
+            3,
+        ),
     }
+    for way, (target, named, then, ideal) in ways.items():
+        told = {name: value for name, value in named.items() if name != "direct_port"}
+        kinds = {"the first, direct_port= named": (named, True), "the first": (told, True)}
+        kinds |= {"a further one": (told, False)}
+        taken: dict[str, list[float]] = {kind: [] for kind in kinds}
+        for _ in range(options.rounds):
+            for kind, (given, forget) in kinds.items():
+                if forget:
+                    known_ports.forget_port(target)
+                begun = time.perf_counter()
+                env = RemoteEnv(target, ROBOT, transport="direct-tcp", **given)
+                taken[kind].append(time.perf_counter() - begun)
+                env.close()
+        for kind, seconds in taken.items():
+            trips = statistics.median(seconds) / trip
+            print(
+                f"Make {way}, {kind}: {trips:.1f} round trips (then {then}, ideal {ideal})",
+                flush=True,
+            )
 
 
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port: int = found.getsockname()[1]
-        return port
+def measure_dead_path(wire: Wire, weather: Weather) -> None:
+    """Prints after how long a step goes on whose router has forgotten the connection, as if the address changed."""
+    with RemoteEnv(wire.target, ROBOT, transport="direct-tcp", liveness=LIVENESS) as env:
+        env.reset()
+        env.step(0)
+        port = channel_of(env).connection.getsockname()[1]
+        wire.set(replace(weather, forgotten=frozenset({port})))
+        begun = time.perf_counter()
+        env.step(0)
+        print(
+            f"liveness={LIVENESS:g}: a dead path costs a step {time.perf_counter() - begun:.1f} s (then 30.6)"
+        )
+    wire.set(weather)
 
 
-@contextlib.contextmanager
-def there(round_trip: float) -> Iterator[RemoteEnv]:
-    """Yields an environment at the other end of a slow path."""
-    root = str(Path(__file__).parents[1])
-    imports = ["benchmarks.wide_area_envs"]
-    direct_port = _free_port()
-    with Server(["wide/*"], imports=imports, sys_path=(root,), direct_port=direct_port) as server:
-        path = SlowPath(round_trip / 2)
-        path.open(int(server.target.rpartition(":")[2]))
-        path.open(direct_port)
-        target = f"{THERE}:{server.target.rpartition(':')[2]}"
-        with RemoteEnv(target, ROBOT, transport="direct-tcp") as env:
-            env.reset()
-            yield env
-        path.close()
+@contextmanager
+def slow(wire: Wire, options: argparse.Namespace) -> Iterator[tuple[Weather, float]]:
+    """Delays all packets; yields the weather, and the seconds of a round trip, as measured."""
+    weather = Weather(delay=options.round_trip / 2)
+    wire.set(weather)
+    try:
+        yield weather, statistics.median(round_trip() for _ in range(5))
+    finally:
+        wire.set(Weather())
 
 
 def main() -> None:
@@ -166,21 +181,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--chunks", type=int, default=10, help="in a round")
     options = parser.parse_args()
-    cases = ideals(options.round_trip)
-    taken: dict[str, list[float]] = {case.__name__: [] for case in cases}
-    with there(options.round_trip) as env:
-        for _ in range(options.rounds):
-            for case in cases:
-                begun = time.perf_counter()
-                case(env, options.chunks)
-                taken[case.__name__].append((time.perf_counter() - begun) / options.chunks)
-    for case, ideal in cases.items():
-        seconds = statistics.median(taken[case.__name__])
-        print(
-            f"{case.__name__:18} {seconds * 1000:6.0f} ms a chunk (ideal {ideal * 1000:.0f}), "
-            f"{CHUNK / seconds:5.1f} steps/s ({CHUNK / ideal:.1f})",
-            flush=True,
-        )
+    with closing(Wire()) as wire, slow(wire, options) as (weather, trip):
+        print(f"a round trip takes {trip * 1000:.1f} ms", flush=True)
+        with RemoteEnv(wire.target, ROBOT, transport="direct-tcp") as env:
+            env.reset()
+            measure_steps(env, trip, options)
+        measure_makes(wire, trip, options)
+        measure_dead_path(wire, weather)
 
 
 if __name__ == "__main__":

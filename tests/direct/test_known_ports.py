@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from envwire.client import RemoteEnv, ServerUnavailableError
+from envwire.client._transports import by_name
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.direct import dialing, known_ports
 from envwire.client._transports.direct.direct import DirectTransport
@@ -143,3 +144,31 @@ def test_a_port_that_cannot_be_reached_is_not_learned(
     with pytest.raises(ServerUnavailableError):
         RemoteEnv(direct.target, FRAMES, transport="direct-tcp")
     assert known_port(direct.target) is None
+
+
+def test_a_port_that_the_user_names_is_where_the_first_session_is_made(
+    direct: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = int(tcp_address(direct).rpartition(":")[2])
+    known_ports._ports.clear()
+    monkeypatch.setattr(by_name, "_grpc", refuse_grpc)
+    for _ in range(2):
+        with RemoteEnv(direct.target, FRAMES, direct_port=port) as env:
+            assert identical(steps(env), expected(ACTIONS))
+
+
+def test_a_port_that_the_user_names_wrongly_costs_one_attempt(direct: Server) -> None:
+    with RemoteEnv(direct.target, FRAMES, direct_port=free_port()) as env:
+        assert identical(steps(env), expected(ACTIONS))
+    with pytest.raises(ValueError, match="direct_port=70000"):
+        RemoteEnv(direct.target, FRAMES, direct_port=70000)
+
+
+def refuse_grpc(*_: Any) -> Any:
+    raise AssertionError("over gRPC")
+
+
+def tcp_address(server: Server) -> str:
+    transport = Opened(server.target).transport()
+    with RemoteEnv(None, FRAMES, transport=transport):
+        return transport.address

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import grpc
@@ -24,7 +24,7 @@ from envwire.client._session import resuming
 from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb
-from envwire.v1 import specs_pb2
+from envwire.v1 import specs_pb2, status_pb2
 from tests.conftest import SETTINGS
 from tests.farm.scene import (
     ENV,
@@ -162,7 +162,8 @@ def test_clients_are_told_to_stay_at_the_gateway() -> None:
     with tunnelled(1) as (gateway, servers):
         made = gateway.make()
         assert not made.address
-        assert not made.direct.addresses
+        [address] = made.direct.addresses
+        assert address.startswith(":"), "a port of the gateway"
         assert gateway.locate(made.session_id) == "ALIVE"
         located = gateway.farm.Locate(farm_pb2.LocateRequest(session_id=made.session_id))
         assert not located.address
@@ -256,9 +257,16 @@ class FakeServer:
     Args:
         gateway: The gateway with which it registers.
         token: What it shows.
+        name: Its id, and its run.
+        dials_channels: Whether it obeys channel orders.
+
+    Attributes:
+        orders: What the gateway sends to it.
     """
 
-    def __init__(self, gateway: Gateway, token: str = "", name: str = "fake") -> None:
+    def __init__(
+        self, gateway: Gateway, token: str = "", name: str = "fake", *, dials_channels: bool = False
+    ) -> None:
         self._gateway = gateway
         self._shown = (("authorization", f"Bearer {token}"),) if token else ()
         hello = farm_pb2.ServerHello(
@@ -269,17 +277,26 @@ class FakeServer:
                 pb.EnvironmentListing(library="gymnasium", spec=specs_pb2.EnvSpec(id=ENV))
             ],
             tunnelled=True,
+            dials_channels=dials_channels,
         )
+        self._reports: SimpleQueue[farm_pb2.RegisterRequest] = SimpleQueue()
         self._left = threading.Event()
-        register = gateway.farm.Register(self._messages(hello), metadata=self._shown)
-        self.key: bytes = next(register).tunnel_key
-        self._register = register
+        self.orders = gateway.farm.Register(self._messages(hello), metadata=self._shown)
+        self.key: bytes = next(self.orders).tunnel_key
 
     def _messages(self, hello: farm_pb2.ServerHello) -> Iterator[farm_pb2.RegisterRequest]:
         """Yields the hello, then reports: a server that does not report is dead after 4 s."""
         yield farm_pb2.RegisterRequest(hello=hello)
-        while not self._left.wait(0.5):
-            yield farm_pb2.RegisterRequest(load=farm_pb2.ServerLoad())
+        while not self._left.is_set():
+            try:
+                yield self._reports.get(timeout=0.5)
+            except Empty:
+                yield farm_pb2.RegisterRequest(load=farm_pb2.ServerLoad())
+
+    def refuse(self, key: bytes, why: status_pb2.ErrorStatus | None) -> None:
+        """Answers a channel order."""
+        answer = farm_pb2.ChannelAnswer(key=key, error=why)
+        self._reports.put(farm_pb2.RegisterRequest(channel_answer=answer))
 
     def call(self, key: bytes | None = None, shown: Any = None) -> Any:
         """Opens the tunnel; nothing is sent over it."""
@@ -292,7 +309,7 @@ class FakeServer:
 
     def leave(self) -> None:
         self._left.set()
-        self._register.cancel()
+        self.orders.cancel()
 
 
 def refusal(call: Any) -> grpc.StatusCode:

@@ -14,6 +14,7 @@ import os
 import queue
 import random
 import select
+import socket
 import struct
 import subprocess
 import threading
@@ -46,6 +47,7 @@ class Weather:
         twice: Share that arrives twice.
         rate: Bytes a second in each direction; 0 for any number. What would have to wait for longer than
             `_MOST_QUEUED` seconds is lost, as in a router.
+        forgotten: Ports of TCP all of whose packets are lost, as in a router that has forgotten their connections.
     """
 
     loss: float = 0.0
@@ -53,6 +55,7 @@ class Weather:
     disorder: float = 0.0
     twice: float = 0.0
     rate: float = 0.0
+    forgotten: frozenset[int] = frozenset()
 
 
 def why_not() -> str:
@@ -168,7 +171,7 @@ class Network:
 
     def _send_off(self, end: int, packet: bytes) -> None:
         weather, chance = self.weather, self._random.random
-        if chance() < weather.loss:
+        if chance() < weather.loss or (weather.forgotten & _ports(packet)):
             self.lost += 1
             return
         if (queued := self._queued(end, len(packet))) > _MOST_QUEUED:
@@ -199,6 +202,13 @@ class Network:
             self.lost += 1
         else:
             self.carried += 1
+
+
+def _ports(packet: bytes) -> frozenset[int]:
+    """Returns the ports of a packet of TCP over IPv4."""
+    if packet[0] >> 4 != 4 or packet[9] != socket.IPPROTO_TCP:
+        return frozenset()
+    return frozenset(struct.unpack_from("!2H", packet, (packet[0] & 15) * 4))
 
 
 def _open_tun(name: str, address: str) -> int:

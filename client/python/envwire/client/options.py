@@ -46,6 +46,7 @@ class ConnectionOptions:
         copy: Whether arrays are copied out of memory that is shared with the session.
         liveness: Seconds after which a direct channel over TCP without a sign of life is replaced; None for 30.
         compression: When arrays are compressed, one of `COMPRESSIONS`.
+        direct_port: The direct port of a server elsewhere; None if only the server's answer tells it.
 
     Raises:
         TypeError: `credentials` are not `Credentials`, or `replay_limit` is not a number.
@@ -64,6 +65,7 @@ class ConnectionOptions:
     copy: bool = True
     liveness: float | None = None
     compression: str = "auto"
+    direct_port: int | None = None
 
     @classmethod
     def among(cls, arguments: Mapping[str, Any]) -> ConnectionOptions:
@@ -86,6 +88,8 @@ class ConnectionOptions:
             value = getattr(self, name)
             if value is not None and not (isinstance(value, Real) and float(value) >= least):
                 raise ValueError(f"{name}={value!r} is not a number of seconds, {least} or more")
+        if self.direct_port is not None and self.direct_port not in range(1, 65536):
+            raise ValueError(f"direct_port={self.direct_port!r} is not a port from 1 to 65535")
         if self.device is None and (self.arrays is not None or not self.copy):
             raise ValueError("arrays= and copy= need device=, such as device='cuda:0'")
         if self.device is not None:

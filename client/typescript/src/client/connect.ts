@@ -16,7 +16,7 @@ import {
 } from "../gen/envwire/v1/environment_pb.js";
 import { ClientSession } from "../session/client_session.js";
 import { isHostPort } from "../transports/addresses.js";
-import { DirectTransport } from "../transports/direct.js";
+import { type Compression, DirectTransport } from "../transports/direct.js";
 import { bodyOf, type Credentials, GrpcConnection } from "../transports/grpc_client.js";
 import { StreamTransport } from "../transports/stream.js";
 import type { Transport } from "../transports/transport.js";
@@ -38,6 +38,11 @@ export interface ConnectOptions extends Credentials {
   readonly transport?: "auto" | "direct" | "direct-tcp" | "stream" | "unary";
   /** Seconds to wait for any answer; absent for slightly more than the server's own limit. */
   readonly timeout?: number | undefined;
+  /**
+   * Whether the server may compress arrays on a direct channel, which takes Node.js 22.15. "auto", if absent: large
+   * ones on the way to another machine, where they then arrive sooner. "zstd": wherever they become smaller.
+   */
+  readonly compression?: Compression;
 }
 
 export interface MakeOptions extends CallOptions {
@@ -167,11 +172,12 @@ export class Server {
   }
 
   async #transport(made: MakeResponse, control: UnaryTransport): Promise<Transport> {
-    const { transport = "auto" } = this.options;
+    const { transport = "auto", compression } = this.options;
     if (transport === "unary") return control;
     const stream = new StreamTransport(control.connection);
     if (transport === "stream") return stream;
-    const direct = new DirectTransport(this.target, made, this.options, control, transport !== "direct-tcp");
+    const unix = transport !== "direct-tcp";
+    const direct = new DirectTransport(this.target, made, this.options, control, unix, compression);
     if (await direct.open()) return direct;
     if (transport === "auto") return stream;
     throw new EnvwireError("UNAVAILABLE", `no direct channel to ${this.target}; try transport: "auto"`);

@@ -5,6 +5,7 @@ import { ConnectionError, parseAnswer } from "../errors.js";
 import { HelloRequestSchema, type HelloResponse, HelloResponseSchema } from "../gen/envwire/v1/direct_pb.js";
 import type { MakeResponse } from "../gen/envwire/v1/environment_pb.js";
 import { ErrorStatusSchema } from "../gen/envwire/v1/status_pb.js";
+import { ENCODINGS } from "../wire/encodings.js";
 import { type Answer, answerTo, type Request, wrap } from "../wire/envelope.js";
 import { frameOf, HEADER_BYTES, PREAMBLE, seal } from "../wire/frames.js";
 import { splitAddress, staysHere } from "./addresses.js";
@@ -12,6 +13,12 @@ import { DirectChannel, UNIX } from "./direct_channel.js";
 import type { Credentials, TlsOptions } from "./grpc_client.js";
 import type { Transport, Wait } from "./transport.js";
 import { joined } from "./unary.js";
+
+/**
+ * "auto" lets the server compress large arrays on the way to another machine, where they then arrive sooner; "zstd"
+ * wherever they become smaller; "off" never.
+ */
+export type Compression = "auto" | "zstd" | "off";
 
 /** Short, because a firewall may drop packets, and a reachable server answers in milliseconds. */
 const DIAL_MILLISECONDS = 3_000;
@@ -26,13 +33,15 @@ export class DirectTransport implements Transport {
   #channel: DirectChannel | undefined;
   #addresses: readonly string[];
   #limit = 0;
-  readonly #hello: Uint8Array;
+  readonly #made: MakeResponse;
+  readonly #compression: Compression;
   readonly #tls: TlsOptions | undefined;
 
   /**
    * @param target The connected target, whose host completes addresses without one.
    * @param larger Carries requests that are larger than the channel takes.
    * @param unix Whether Unix sockets are tried, where the server is on this machine.
+   * @param compression Whether the server may compress arrays.
    */
   constructor(
     target: string,
@@ -40,10 +49,10 @@ export class DirectTransport implements Transport {
     credentials: Credentials,
     readonly larger: Transport,
     unix = true,
+    compression: Compression = "auto",
   ) {
-    const { sessionId, secret } = made;
-    const hello = toBinary(HelloRequestSchema, create(HelloRequestSchema, { header: { sessionId, secret } }));
-    this.#hello = joined(PREAMBLE, frameOf(hello));
+    this.#made = made;
+    this.#compression = compression;
     const here = unix && staysHere(target);
     this.#addresses = usable(made.direct?.addresses ?? [], splitAddress(made.address || target).host, here);
     const { tls } = credentials;
@@ -103,7 +112,7 @@ export class DirectTransport implements Transport {
   async #dial(address: string, timeout: number, signal?: AbortSignal): Promise<Answer | undefined> {
     this.close();
     const channel = new DirectChannel(address, address.startsWith(UNIX) ? undefined : this.#tls);
-    const { message } = await channel.exchange(this.#hello, { timeout, signal }).catch((error) => {
+    const { message } = await channel.exchange(this.#hello(address), { timeout, signal }).catch((error) => {
       channel.close();
       throw busy(error, address);
     });
@@ -116,8 +125,19 @@ export class DirectTransport implements Transport {
     }
     this.#limit = Number(result.value.maxMessageBytes);
     channel.limit = this.#limit;
+    if (result.value.encodings.length > 0) channel.decode();
     this.#channel = channel;
     return undefined;
+  }
+
+  /** Returns the bytes with which a channel begins. */
+  #hello(address: string): Uint8Array {
+    const { sessionId, secret } = this.#made;
+    const encodeAlways = this.#compression === "zstd";
+    const leaves = this.#compression === "auto" && !staysHere(address);
+    const encodings = encodeAlways || leaves ? [...ENCODINGS] : [];
+    const hello = create(HelloRequestSchema, { header: { sessionId, secret }, encodings, encodeAlways });
+    return joined(PREAMBLE, frameOf(toBinary(HelloRequestSchema, hello)));
   }
 
   close(): void {

@@ -3,6 +3,7 @@
 import { connect as connectTcp, type NetConnectOpts, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { ConnectionError } from "../errors.js";
+import { Decoder, ENCODED } from "../wire/encodings.js";
 import { type Frame, FrameError, FrameReader } from "../wire/frames.js";
 import { AdaptiveSpin } from "./adaptive_spin.js";
 import { splitAddress } from "./addresses.js";
@@ -20,6 +21,7 @@ export const UNIX = "unix-abstract:";
 export class DirectChannel {
   readonly #socket: Socket;
   readonly #reader = new FrameReader(FIRST_LIMIT, true);
+  #decoder: Decoder | undefined;
   readonly #spin = new AdaptiveSpin();
   #waiting: Waiting<Frame> | undefined;
   #failure: ConnectionError | undefined;
@@ -51,6 +53,13 @@ export class DirectChannel {
   /** Frames of the server may be this long from now on. */
   set limit(bytes: number) {
     this.#reader.limit = bytes;
+    if (this.#decoder !== undefined) this.#decoder.limit = bytes;
+  }
+
+  /** Attachments may be encoded from now on. */
+  decode(): void {
+    this.#decoder = new Decoder(this.#reader.limit);
+    this.#reader.withSlots = true;
   }
 
   /** Sends frames and waits for one. */
@@ -83,7 +92,19 @@ export class DirectChannel {
   #answered(frame: Frame): void {
     const waiting = this.#take();
     if (waiting === undefined) throw unasked();
-    waiting.resolve(frame);
+    try {
+      waiting.resolve(frame.slot === 0 ? frame : this.#decoded(frame));
+    } catch (error) {
+      this.#waiting = waiting; // it learns why the channel ends
+      throw error;
+    }
+  }
+
+  #decoded(frame: Frame): Frame {
+    const { message, slot, attachments = new Uint8Array(0) } = frame;
+    if (this.#decoder === undefined || slot < ENCODED)
+      throw new FrameError("a frame lies in shared memory, and none was agreed on");
+    return { message, slot: 0, attachments: this.#decoder.decode(slot, attachments) };
   }
 
   #broken(error?: NodeJS.ErrnoException): void {

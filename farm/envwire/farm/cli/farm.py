@@ -32,7 +32,7 @@ _NOT_HERE = {
 #: Settings of servers that do not find their gateways by themselves: pods.
 _OF_PODS = ("join", "join_token")
 #: Settings of the gateway's own address, where servers stay on loopback.
-_ADDRESS = ("host", "tls_cert", "tls_key", "relay")
+_ADDRESS = ("host", "direct_port", "tls_cert", "tls_key", "relay")
 #: Settings of the gateway: Makes wait, and quotas are counted, at the farm's one address.
 _OF_THE_GATEWAY = {
     name: gateway.SETTINGS[name] for name in ("queue", "queue_timeout", "quota", *_ADDRESS)

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from envwire.server._settings.checks import LIMIT, OPTIONAL_PORT, PORT, POSITIVE, FilePath
+from envwire.server._settings.checks import (
+    DIRECT_PORT,
+    LIMIT,
+    OPTIONAL_PORT,
+    PORT,
+    POSITIVE,
+    FilePath,
+)
 from envwire.server._settings.listening import Listening, check_listening
 from envwire.server._settings.setting import check_all, setting, settings_of
 
@@ -23,6 +30,12 @@ class GatewayConfig(Listening):
 
     host: str = _gateway("127.0.0.1", "Address to bind.")
     port: int = _gateway(50050, "Port to bind; 0 for any free one.", PORT)
+    direct_port: int = _gateway(
+        0,
+        "Port of direct channels to servers that only the gateway can reach; those servers connect to it as well. 0 "
+        "for any free port on loopback and none on other addresses, -1 for none.",
+        DIRECT_PORT,
+    )
     queue: int = _gateway(
         0,
         "Makes that may wait for a free slot when the farm is full; 0 to refuse them at once.",

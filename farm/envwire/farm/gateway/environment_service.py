@@ -23,6 +23,7 @@ from envwire.farm.gateway.registry.quotas import Quotas
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.registry.summaries import describe, list_environments
+from envwire.farm.gateway.relaying.channels import ChannelRelay
 from envwire.farm.gateway.relaying.links import Answer, Metadata, RefusedError, ServerGoneError
 from envwire.farm.gateway.relaying.routing import ROUTED, Routes
 from envwire.farm.gateway.relaying.streaming import Upstreams, address_for, redirect
@@ -55,6 +56,7 @@ class EnvironmentService:
         access: Identifies clients.
         registry: The servers.
         routes: The connections to them.
+        channels: Direct channels to them, through the gateway.
         maker: Finds servers for Makes.
         quotas: The quotas of clients.
         incarnation: Identifies this run of the gateway.
@@ -66,6 +68,7 @@ class EnvironmentService:
     _access: Access
     _registry: Registry
     _routes: Routes
+    _channels: ChannelRelay
     _maker: Maker
     _quotas: Quotas
     _incarnation: str
@@ -112,7 +115,8 @@ class EnvironmentService:
 
         async def make(member: Member) -> Answer:
             made = await self._routes.link(member).while_answering(send(member))
-            return Answer(_redirected(made.message, address_for(member, metadata)), made.trailers)
+            address = address_for(member, metadata)
+            return Answer(self._redirected(made.message, member, address), made.trailers)
 
         if kind == "make":
             self._check_size(message)
@@ -124,13 +128,21 @@ class EnvironmentService:
             return await send(await self._routes.find(kind, REQUESTS.wrap(kind, message)))
         return Answer(getattr(self._summary(kind), kind).SerializeToString(), ())
 
+    def _redirected(self, made: bytes, member: Member, address: str) -> bytes:
+        if address:  # appended to a message it is merged with it, unparsed
+            return made + pb.MakeResponse(address=address).SerializeToString()
+        response = pb.MakeResponse.FromString(made)
+        redirect(response, member, address, self._channels)
+        return response.SerializeToString()
+
     async def _interact(self, _: Any, context: Context) -> None:
         upstreams: Upstreams | None = None
         try:
             identify = self._access.follow(peer_identity(context, self._access))
             # One is enough: a stream makes one at a time.
             reservation = self._reservation(identify())
-            upstreams = Upstreams(self._routes, _metadata(context, reservation), reservation)
+            metadata = _metadata(context, reservation)
+            upstreams = Upstreams(self._routes, self._channels, metadata, reservation)
             while True:
                 message: Any = await context.read()
                 if message is grpc.aio.EOF:
@@ -212,14 +224,6 @@ def _metadata(context: Context, reservation: bytes) -> Metadata:
     """Returns the metadata for servers: the forwarded keys, and the id under which they keep a slot."""
     shown = _forwarded(context)
     return (*shown, (RESERVATION_KEY, reservation)) if reservation else shown
-
-
-def _redirected(made: bytes, address: str) -> bytes:
-    if address:  # appended to a message it is merged with it, unparsed
-        return made + pb.MakeResponse(address=address).SerializeToString()
-    response = pb.MakeResponse.FromString(made)
-    redirect(response, address)
-    return response.SerializeToString()
 
 
 def _time_left(context: Context) -> float:

@@ -32,6 +32,7 @@ from envwire.farm.gateway.registering import Registering
 from envwire.farm.gateway.registry.quotas import Quotas
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
+from envwire.farm.gateway.relaying.channels import ChannelRelay
 from envwire.farm.gateway.relaying.links import Link
 from envwire.farm.gateway.relaying.routing import Routes
 from envwire.farm.gateway.upkeep import Upkeep
@@ -125,8 +126,18 @@ async def gateway(
     signer = TicketSigner(clock)
     allocator = Allocator(registry, registrations, clock, config.queue, config.queue_timeout, kinds)
     health = Health(access, lambda: registry.is_served or bool(kinds))
+    channels = ChannelRelay(config, routes, registrations)
     service = EnvironmentService(
-        access, registry, routes, maker, quotas, incarnation, clock, config.max_make_bytes, kinds
+        access,
+        registry,
+        routes,
+        channels,
+        maker,
+        quotas,
+        incarnation,
+        clock,
+        config.max_make_bytes,
+        kinds,
     )
     registering = Registering(config, access, registry, registrations, signer, incarnation, clock)
     farm = FarmService(
@@ -149,6 +160,7 @@ async def gateway(
     http_routes = partial(_http_routes, access, registry, tally, allocator, queue, clock, kinds)
     upkeep = Upkeep(registry, routes, clock, health.refresh)
     try:
+        channels.start()  # first: a client whose gateway is back asks here before it falls back to gRPC
         target = await port.start()
         await health.set(health_pb2.HealthCheckResponse.SERVING)
         async with http_port(config, config.http_port, http_routes):
@@ -156,6 +168,7 @@ async def gateway(
                 yield Running(target, registry, queue, kinds)
     finally:
         await upkeep.stop()
+        channels.stop()
         await port.stop(_STOP_GRACE_SECONDS)
         await routes.close()
 

@@ -11,6 +11,7 @@ together.
 import builtins
 import collections.abc
 import envwire.admin.v1.admin_pb2
+import envwire.v1.direct_pb2
 import envwire.v1.environment_pb2
 import envwire.v1.status_pb2
 import google.protobuf.descriptor
@@ -38,6 +39,7 @@ class RegisterRequest(google.protobuf.message.Message):
     LOAD_FIELD_NUMBER: builtins.int
     SLOT_ANSWER_FIELD_NUMBER: builtins.int
     ADMIN_ANSWER_FIELD_NUMBER: builtins.int
+    CHANNEL_ANSWER_FIELD_NUMBER: builtins.int
     @property
     def hello(self) -> global___ServerHello:
         """The first message, and only that one."""
@@ -54,6 +56,10 @@ class RegisterRequest(google.protobuf.message.Message):
     def admin_answer(self) -> global___AdminAnswer:
         """Answers an AdminOrder."""
 
+    @property
+    def channel_answer(self) -> global___ChannelAnswer:
+        """Answers a ChannelOrder without a connection."""
+
     def __init__(
         self,
         *,
@@ -61,10 +67,11 @@ class RegisterRequest(google.protobuf.message.Message):
         load: global___ServerLoad | None = ...,
         slot_answer: global___SlotAnswer | None = ...,
         admin_answer: global___AdminAnswer | None = ...,
+        channel_answer: global___ChannelAnswer | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["admin_answer", b"admin_answer", "hello", b"hello", "load", b"load", "report", b"report", "slot_answer", b"slot_answer"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["admin_answer", b"admin_answer", "hello", b"hello", "load", b"load", "report", b"report", "slot_answer", b"slot_answer"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["report", b"report"]) -> typing.Literal["hello", "load", "slot_answer", "admin_answer"] | None: ...
+    def HasField(self, field_name: typing.Literal["admin_answer", b"admin_answer", "channel_answer", b"channel_answer", "hello", b"hello", "load", b"load", "report", b"report", "slot_answer", b"slot_answer"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["admin_answer", b"admin_answer", "channel_answer", b"channel_answer", "hello", b"hello", "load", b"load", "report", b"report", "slot_answer", b"slot_answer"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["report", b"report"]) -> typing.Literal["hello", "load", "slot_answer", "admin_answer", "channel_answer"] | None: ...
 
 global___RegisterRequest = RegisterRequest
 
@@ -100,6 +107,7 @@ class ServerHello(google.protobuf.message.Message):
     TAKES_ADMIN_ORDERS_FIELD_NUMBER: builtins.int
     TUNNELLED_FIELD_NUMBER: builtins.int
     PID_FIELD_NUMBER: builtins.int
+    DIALS_CHANNELS_FIELD_NUMBER: builtins.int
     server_id: builtins.str
     """Identifies the server in the farm, also after a restart: usually its address. A server that registers under the
     id of an earlier one replaces it; the sessions of the earlier run are gone.
@@ -118,6 +126,8 @@ class ServerHello(google.protobuf.message.Message):
     """True for a server that is reached only by Tunnel. `address` then only names it, for people and for its certificate."""
     pid: builtins.int
     """Its process id on its machine, or in its container; 0 for unknown."""
+    dials_channels: builtins.bool
+    """True for a server that obeys ChannelOrder."""
     @property
     def info(self) -> envwire.v1.environment_pb2.GetServerInfoResponse:
         """Its version, capacity and limits, and the run of the server as `incarnation`."""
@@ -143,9 +153,10 @@ class ServerHello(google.protobuf.message.Message):
         takes_admin_orders: builtins.bool = ...,
         tunnelled: builtins.bool = ...,
         pid: builtins.int = ...,
+        dials_channels: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["info", b"info"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["address", b"address", "environments", b"environments", "fingerprint", b"fingerprint", "info", b"info", "keeps_slots", b"keeps_slots", "labels", b"labels", "pid", b"pid", "server_id", b"server_id", "takes_admin_orders", b"takes_admin_orders", "tunnelled", b"tunnelled"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["address", b"address", "dials_channels", b"dials_channels", "environments", b"environments", "fingerprint", b"fingerprint", "info", b"info", "keeps_slots", b"keeps_slots", "labels", b"labels", "pid", b"pid", "server_id", b"server_id", "takes_admin_orders", b"takes_admin_orders", "tunnelled", b"tunnelled"]) -> None: ...
 
 global___ServerHello = ServerHello
 
@@ -317,6 +328,7 @@ class RegisterResponse(google.protobuf.message.Message):
     TICKET_CLOCK_FIELD_NUMBER: builtins.int
     ADMIN_ORDER_FIELD_NUMBER: builtins.int
     TUNNEL_KEY_FIELD_NUMBER: builtins.int
+    CHANNEL_ORDER_FIELD_NUMBER: builtins.int
     incarnation: builtins.str
     """Identifies this run of the gateway; changes with every start."""
     ticket_key: builtins.bytes
@@ -341,6 +353,10 @@ class RegisterResponse(google.protobuf.message.Message):
     def admin_order(self) -> global___AdminOrder:
         """An operator's request; absent in the answer to the hello and to the end."""
 
+    @property
+    def channel_order(self) -> global___ChannelOrder:
+        """A client's direct channel to connect to; absent in the answer to the hello and to the end."""
+
     def __init__(
         self,
         *,
@@ -351,11 +367,69 @@ class RegisterResponse(google.protobuf.message.Message):
         ticket_clock: builtins.int = ...,
         admin_order: global___AdminOrder | None = ...,
         tunnel_key: builtins.bytes = ...,
+        channel_order: global___ChannelOrder | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["admin_order", b"admin_order", "heartbeat", b"heartbeat", "slot_order", b"slot_order"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["admin_order", b"admin_order", "heartbeat", b"heartbeat", "incarnation", b"incarnation", "slot_order", b"slot_order", "ticket_clock", b"ticket_clock", "ticket_key", b"ticket_key", "tunnel_key", b"tunnel_key"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["admin_order", b"admin_order", "channel_order", b"channel_order", "heartbeat", b"heartbeat", "slot_order", b"slot_order"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["admin_order", b"admin_order", "channel_order", b"channel_order", "heartbeat", b"heartbeat", "incarnation", b"incarnation", "slot_order", b"slot_order", "ticket_clock", b"ticket_clock", "ticket_key", b"ticket_key", "tunnel_key", b"tunnel_key"]) -> None: ...
 
 global___RegisterResponse = RegisterResponse
+
+@typing.final
+class ChannelOrder(google.protobuf.message.Message):
+    """A client that reaches only the gateway opens a direct channel there. The server checks the hello. If it admits the
+    client, it connects to the gateway, and sends the eight bytes "envrely" and 1 and the key. From then on the gateway
+    passes all bytes between the two connections, the first of them the server's answer to the hello.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: builtins.int
+    PORT_FIELD_NUMBER: builtins.int
+    HELLO_FIELD_NUMBER: builtins.int
+    key: builtins.bytes
+    """Secret that belongs to this client, 16 bytes; it is valid once, for a few seconds."""
+    port: builtins.int
+    """The port to connect to, on the host with which the server registered; with TLS if the registration has it."""
+    @property
+    def hello(self) -> envwire.v1.direct_pb2.HelloRequest:
+        """What the client sent."""
+
+    def __init__(
+        self,
+        *,
+        key: builtins.bytes = ...,
+        port: builtins.int = ...,
+        hello: envwire.v1.direct_pb2.HelloRequest | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["hello", b"hello"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["hello", b"hello", "key", b"key", "port", b"port"]) -> None: ...
+
+global___ChannelOrder = ChannelOrder
+
+@typing.final
+class ChannelAnswer(google.protobuf.message.Message):
+    """A client that a server did not connect to."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    key: builtins.bytes
+    """Key of the order."""
+    @property
+    def error(self) -> envwire.v1.status_pb2.ErrorStatus:
+        """Why, for the client; absent if the server could not connect."""
+
+    def __init__(
+        self,
+        *,
+        key: builtins.bytes = ...,
+        error: envwire.v1.status_pb2.ErrorStatus | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "key", b"key"]) -> None: ...
+
+global___ChannelAnswer = ChannelAnswer
 
 @typing.final
 class TunnelRequest(google.protobuf.message.Message):

@@ -74,6 +74,7 @@ class Front:
         observe_service: Serves watchers.
         drain_order: The order to drain and stop the server.
         slot_orders: Executes the slot orders of a farm's gateways.
+        direct: Hands direct channels to sessions.
         packages: Packages in the interpreters of groups.
 
     Raises:
@@ -93,8 +94,8 @@ class Front:
         self._tally = sessions.tally
         self._admission = admission = Admission(config, sessions, groups, access.tickets)
         self._warm_pool = warm_pool = WarmPool(groups, sessions)
-        self._direct = DirectListener(config, sessions, access, self.exchange)
-        self._direct.start()
+        self.direct = DirectListener(config, sessions, access, self.exchange)
+        self.direct.start()
         self._reloading = Reloading(groups[""], sessions) if config.dev else None
         self._recordings = Recordings(config)
         maker = SessionMaker(
@@ -104,7 +105,7 @@ class Front:
             warm_pool,
             self._recordings,
             self._reloading,
-            self._direct.addresses,
+            self.direct.addresses,
         )
         self.control_service = ControlService(config, groups.loaded, sessions, maker)
         self.notices = Notices(clock)
@@ -184,7 +185,7 @@ class Front:
 
     async def stop(self) -> None:
         """Ends all sessions, closing their environments, then the fork server. Stopping twice is harmless."""
-        self._direct.stop()
+        self.direct.stop()
         if self._reloading is not None:
             await self._reloading.stop()
         await self._warm_pool.stop()

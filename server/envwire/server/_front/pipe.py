@@ -5,6 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import cast
 
+#: How long a closed end may take to deliver what it still holds, in seconds: a peer that reads nothing, and does not
+#: close, would keep its descriptor for ever.
+_LINGER_SECONDS = 30.0
+
 
 class PipeEnd(asyncio.Protocol):
     """One end of a pipe, which writes what it receives to the other end; when one is closed, the other is as well."""
@@ -12,7 +16,37 @@ class PipeEnd(asyncio.Protocol):
     def __init__(self) -> None:
         self._other: PipeEnd | None = None
         self._transport: asyncio.Transport | None = None
-        self._early = b""
+        self._early = bytearray()
+        self._arrival: asyncio.Future[None] | None = None
+
+    async def read(self, length: int) -> bytes:
+        """Reads a number of bytes from this end, before it is joined to another one.
+
+        Raises:
+            ConnectionError: The connection ended before.
+        """
+        while len(self._early) < length:
+            if self._transport is None:
+                raise ConnectionError("the connection ended")
+            self._arrival = asyncio.get_running_loop().create_future()
+            self.resume_reading()
+            await self._arrival
+        data = bytes(self._early[:length])
+        del self._early[:length]
+        return data
+
+    def write(self, data: bytes) -> None:
+        """Writes to this end's own connection."""
+        if self._transport is not None:
+            self._transport.write(data)
+
+    def close(self) -> None:
+        """Closes this end, and with it the other one; what was written before is still delivered."""
+        if self._transport is None:
+            return
+        self._transport.close()
+        if self._transport.get_write_buffer_size():
+            asyncio.get_running_loop().call_later(_LINGER_SECONDS, self._transport.abort)
 
     def join(self, other: PipeEnd) -> None:
         """Begins to relay between this end and another one."""
@@ -27,8 +61,8 @@ class PipeEnd(asyncio.Protocol):
             self._close_other()
         self.resume_reading()
         if self._early:
-            self.relay(self._early)  # which pauses reading again if the other end does not keep up
-            self._early = b""
+            early, self._early = bytes(self._early), bytearray()
+            self.relay(early)  # which pauses reading again if the other end does not keep up
 
     def pause_reading(self) -> None:
         """Reads no more until the other end accepts more."""
@@ -54,8 +88,13 @@ class PipeEnd(asyncio.Protocol):
                 data  # uvloop begins to read after connection_made, even if that paused it
             )
             self.pause_reading()
+            self._arrived()
         elif self._other._transport is not None:
             self._other._transport.write(data)
+
+    def _arrived(self) -> None:
+        if self._arrival is not None and not self._arrival.done():
+            self._arrival.set_result(None)
 
     def pause_writing(self) -> None:
         if self._other is not None:
@@ -67,8 +106,9 @@ class PipeEnd(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
         self._transport = None
+        self._arrived()
         self._close_other()
 
     def _close_other(self) -> None:
-        if self._other is not None and self._other._transport is not None:
-            self._other._transport.close()
+        if self._other is not None:
+            self._other.close()

@@ -181,6 +181,13 @@ def test_a_tunnel_takes_a_gateway_and_tls_on_the_way_there() -> None:
         ServerConfig(("a",), tunnel=True, join=("farm.example:1",), **protected)  # type: ignore[arg-type]
 
 
+def test_others_cannot_read_what_a_server_sends_to_its_gateways() -> None:
+    config = ServerConfig(("a",), join=("localhost:1", "farm.example:1"))
+    assert config.readable_way(insecure=False) == "farm.example:1"
+    assert not config.readable_way(insecure=True)
+    assert not ServerConfig(("a",), join=config.join, join_ca="ca.pem").readable_way(insecure=False)
+
+
 def test_a_public_server_on_loopback_takes_tokens_and_is_no_server_of_this_machine_only() -> None:
     with pytest.raises(ValueError, match=r"--public .* --tokens"):
         ServerConfig(("a",), public=True)

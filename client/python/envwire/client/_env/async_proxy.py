@@ -64,6 +64,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         copy: Whether arrays are copied there.
         liveness: As for `envwire.client.RemoteEnv`.
         compression: As for `envwire.client.RemoteEnv`.
+        direct_port: As for `envwire.client.RemoteEnv`.
         env_kwargs: Keyword arguments of the environment whose names are parameters of this constructor.
         kwargs: Further keyword arguments of the environment.
     """
@@ -91,6 +92,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         copy: bool = True,
         liveness: float | None = None,
         compression: str = "auto",
+        direct_port: int | None = None,
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:

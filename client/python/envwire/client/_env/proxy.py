@@ -63,6 +63,8 @@ class RemoteProxy(RemoteAttributes):
         compression: "auto" (the default): direct channels to another machine carry large arrays compressed where they
             then arrive sooner, if both sides have a library for it (see docs/wide-area.md); "zstd": wherever they
             become smaller, on this machine too; "off": never.
+        direct_port: The server's `--direct-port`, if the server is elsewhere: this program's first environment is made
+            there as well, in two round trips instead of four to six.
         env_kwargs: Keyword arguments of the environment whose names are parameters of this constructor.
         kwargs: Further keyword arguments of the environment.
 
@@ -94,6 +96,7 @@ class RemoteProxy(RemoteAttributes):
         copy: bool = True,
         liveness: float | None = None,
         compression: str = "auto",
+        direct_port: int | None = None,
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:

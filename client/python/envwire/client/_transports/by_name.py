@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from envwire.client._transports.direct.known_ports import tell_port
 from envwire.client._transports.pinning import pinned
 from envwire.client._transports.targets import ConnectWait, checked
 from envwire.client._transports.transport import Transport
@@ -53,6 +54,7 @@ def open_transport(
     target: str | None,
     connect_timeout: float | ConnectWait | None,
     credentials: Credentials | None = None,
+    direct_port: int | None = None,
 ) -> Transport:
     """Opens a transport.
 
@@ -62,6 +64,7 @@ def open_transport(
         connect_timeout: Seconds to wait for the server, even one that has not started yet. None: 10 for a server that
             does not answer, and no wait if connections are refused.
         credentials: Certificates and token; by default from the ENVWIRE_* environment variables.
+        direct_port: The server's direct port, if the caller knows it.
 
     Raises:
         TypeError: The target is not a string.
@@ -80,6 +83,8 @@ def open_transport(
     credentials.check_target(target)
     wait = ConnectWait.of(connect_timeout)
     address, credentials = pinned(target, wait, credentials)
+    if direct_port is not None:
+        tell_port(address, direct_port)
     return open_named(name, address, wait, credentials)
 
 

@@ -120,7 +120,11 @@ class Servers:
             return spare
         options = self.options
         transport = open_transport(
-            options.transport, target, wait or self.wait(), options.credentials
+            options.transport,
+            target,
+            wait or self.wait(),
+            options.credentials,
+            options.direct_port,
         )
         if options.liveness is not None and isinstance(transport, PathWatching):
             transport.watch_path(options.liveness)

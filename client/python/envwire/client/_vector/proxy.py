@@ -73,6 +73,7 @@ class VectorProxy(Members, metaclass=_NamesVecEnv):
         copy: Whether arrays are copied there.
         liveness: As for `envwire.client.RemoteEnv`.
         compression: As for `envwire.client.RemoteEnv`.
+        direct_port: As for `envwire.client.RemoteEnv`.
         observation_mode: "same", or "different" if the observation spaces differ in their bounds; as for
             `SyncVectorEnv`.
         member_kwargs: Further keyword arguments of each environment: one mapping for each, in order.
@@ -115,6 +116,7 @@ class VectorProxy(Members, metaclass=_NamesVecEnv):
         copy: bool = True,
         liveness: float | None = None,
         compression: str = "auto",
+        direct_port: int | None = None,
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:

@@ -152,13 +152,13 @@ def _chunked(context: CheckContext, name: str = "Counter") -> Session:
 
 @check("DRIVE-6 DRIVE-7 DRIVE-8 DRIVE-11 DRIVE-12", over=ALL)
 def a_chunk_is_taken_step_by_step(context: CheckContext) -> None:
-    """The actions of a chunk are taken in order, under one number."""
+    """The actions of a chunk are taken in order, under one number; none but those of the answer were taken."""
     session = _chunked(context)
     steps = session.ask("step", actions=_chunk(1, 0, 1)).of("step").steps
     found = [int64s(one.observation) for one in steps]
     expect_equal(found, [[1, 1], [2, 1], [3, 2]][: len(found)], "the observations")
     expect(found, "a step at least")
-    session.step(0)
+    expect_equal(int64s(session.step(0).observation)[0], len(found) + 1, "the number of steps")
 
 
 @check("DRIVE-10", over=ALL)

@@ -49,12 +49,14 @@ class PendingOrders(Generic[Key, Answer]):
             timer.cancel()
             del self._asked[key]
 
-    def take_answer(self, key: Key, answer: Answer) -> None:
-        """Delivers an answer to its waiting order; an answer that nobody waits for any more is dropped."""
+    def take_answer(self, key: Key, answer: Answer) -> bool:
+        """Delivers an answer to its waiting order; returns whether anybody still waits for it."""
         self._asked_since = None
         asked = self._asked.get(key)
-        if asked is not None and not asked.done():
-            asked.set_result(answer)
+        if asked is None or asked.done():
+            return False
+        asked.set_result(answer)
+        return True
 
     @property
     def silence(self) -> float:

@@ -7,6 +7,7 @@ import itertools
 import math
 import time
 from collections.abc import Callable
+from typing import Any
 
 from envwire.codec.durations import to_duration
 from envwire.farm.gateway.orders.outbox import Outbox, UnansweredError
@@ -14,6 +15,8 @@ from envwire.farm.gateway.orders.pending_orders import PendingOrders
 from envwire.farm.gateway.registry.quotas import Claim
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.v1 import farm_pb2 as pb
+from envwire.server._front.pipe import PipeEnd
+from envwire.v1 import direct_pb2, status_pb2
 
 _Action = pb.SlotOrder.Action
 #: Longest wait for the answer to a reservation, in seconds; a healthy server answers in milliseconds.
@@ -21,6 +24,8 @@ _SLOT_SECONDS = 1.0
 #: Longest wait for the answer to an operator's call, in seconds. A server answers in milliseconds, one with 1,000
 #: sessions in ten; an overloaded machine takes longer.
 _CALL_SECONDS = 2.0
+#: Longest wait for a server that connects to the gateway, in seconds: it says after three that it cannot.
+_CHANNEL_SECONDS = 4.0
 
 
 class Registration:
@@ -38,6 +43,9 @@ class Registration:
         self._clock = clock
         self._reservations = PendingOrders[bytes, bool](self.outbox, _SLOT_SECONDS)
         self._calls = PendingOrders[int, pb.AdminAnswer](self.outbox, _CALL_SECONDS)
+        self._channels = PendingOrders[bytes, PipeEnd | pb.ChannelAnswer](
+            self.outbox, _CHANNEL_SECONDS
+        )
         self._numbers = itertools.count(1)
 
     async def reserve(self, name: bytes, count: int, seconds: float, principal: str = "") -> bool:
@@ -88,6 +96,34 @@ class Registration:
         order.expires = math.ceil(self._clock() + _CALL_SECONDS)
         return await self._calls.ask(order.order_id, pb.RegisterResponse(admin_order=order))
 
+    async def open_channel(
+        self, key: bytes, port: int, hello: direct_pb2.HelloRequest
+    ) -> PipeEnd | status_pb2.ErrorStatus:
+        """Has the server connect to the gateway for a client.
+
+        Args:
+            key: What the server shows then.
+            port: Where it connects to.
+            hello: What the client sent.
+
+        Returns:
+            The server's connection, or the error with which it refuses the client.
+
+        Raises:
+            UnansweredError: The server did not connect.
+        """
+        order = pb.ChannelOrder(key=key, port=port, hello=hello)
+        answer = await self._channels.ask(key, pb.RegisterResponse(channel_order=order))
+        if isinstance(answer, PipeEnd):
+            return answer
+        if not answer.HasField("error"):
+            raise UnansweredError("it could not connect to the gateway's direct port")
+        return answer.error
+
+    def take_channel(self, key: bytes, connection: PipeEnd) -> bool:
+        """Delivers the connection of a server; returns whether its client still waits for it."""
+        return self._channels.take_answer(key, connection)
+
     def take_answer(self, report: pb.RegisterRequest) -> bool:
         """Delivers a server's message if it answers an order; returns whether it does."""
         if report.HasField("slot_answer"):
@@ -95,6 +131,8 @@ class Registration:
             self._reservations.take_answer(slots.reservation_id, slots.granted)
         elif report.HasField("admin_answer"):
             self._calls.take_answer(report.admin_answer.order_id, report.admin_answer)
+        elif report.HasField("channel_answer"):
+            self._channels.take_answer(report.channel_answer.key, report.channel_answer)
         else:
             return False
         return True
@@ -102,12 +140,16 @@ class Registration:
     @property
     def silence(self) -> float:
         """Seconds without any answer since the first unanswered order; 0 without one."""
-        return max(self._reservations.silence, self._calls.silence)
+        return max(each.silence for each in self._orders)
 
     def end(self) -> None:
         """Fails all orders that wait for the server."""
-        self._reservations.end()
-        self._calls.end()
+        for each in self._orders:
+            each.end()
+
+    @property
+    def _orders(self) -> tuple[PendingOrders[Any, Any], ...]:
+        return self._reservations, self._calls, self._channels
 
 
 class Registrations:
@@ -129,6 +171,10 @@ class Registrations:
     def for_slots(self, member: Member) -> Registration | None:
         """Returns a server's registration; None for a server that keeps no reservations."""
         return self._open.get(member.incarnation) if member.hello.keeps_slots else None
+
+    def for_channels(self, member: Member) -> Registration | None:
+        """Returns a server's registration; None for a server that connects to no gateway for clients."""
+        return self._open.get(member.incarnation) if member.hello.dials_channels else None
 
     def for_calls(self, member: Member) -> Registration | None:
         """Returns a server's registration; None for a server that accepts no operators' calls."""

@@ -66,7 +66,15 @@ class Routes:
             FaultError: SESSION_LOST: the server is dead. UNKNOWN_SESSION: no server makes such ids.
             ServerGoneError: The server is not registered, so nothing is known about the session.
         """
-        session_id = _session_of(kind, request)
+        return await self.owner(_session_of(kind, request))
+
+    async def owner(self, session_id: str) -> Member:
+        """Returns the server of a session.
+
+        Raises:
+            FaultError: SESSION_LOST: the server is dead. UNKNOWN_SESSION: no server makes such ids.
+            ServerGoneError: The server is not registered, so nothing is known about the session.
+        """
         if "-" not in session_id:
             raise FaultError(
                 Reason.UNKNOWN_SESSION,

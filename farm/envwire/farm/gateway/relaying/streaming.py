@@ -10,6 +10,7 @@ from typing import Any
 import grpc.aio
 
 from envwire.farm.gateway.registry.states import Member
+from envwire.farm.gateway.relaying.channels import ChannelRelay
 from envwire.farm.gateway.relaying.links import (
     SECRET,
     Link,
@@ -26,6 +27,7 @@ class Upstreams:
 
     Args:
         routes: The connections to the servers.
+        channels: Direct channels through the gateway.
         metadata: Metadata about the client for the servers.
         reservation: Id of the slot that a server reserves for a Make.
 
@@ -33,8 +35,11 @@ class Upstreams:
         reservation: The same.
     """
 
-    def __init__(self, routes: Routes, metadata: Metadata, reservation: bytes) -> None:
+    def __init__(
+        self, routes: Routes, channels: ChannelRelay, metadata: Metadata, reservation: bytes
+    ) -> None:
         self._routes = routes
+        self._channels = channels
         self._metadata = metadata
         self.reservation = reservation
         self._streams: dict[str, Any] = {}
@@ -68,7 +73,7 @@ class Upstreams:
         reply = pb.InteractResponse.FromString(await answer)
         if reply.HasField("error"):
             raise RefusedError(reply.error)
-        redirect(reply.make, address_for(member, self._metadata))
+        redirect(reply.make, member, address_for(member, self._metadata), self._channels)
         return reply.SerializeToString()
 
     def end(self) -> None:
@@ -87,12 +92,16 @@ def address_for(member: Member, metadata: Metadata) -> str:
     return "" if keeps_token else member.client_address
 
 
-def redirect(made: pb.MakeResponse, address: str) -> None:
+def redirect(made: pb.MakeResponse, member: Member, address: str, channels: ChannelRelay) -> None:
     """Sets where the client of a new session goes on (see `address_for`)."""
     made.address = address
-    if not address:
-        made.ClearField("direct")
-        made.capabilities.append("relayed")
+    if address:
+        return
+    made.capabilities.append("relayed")
+    offered = made.HasField("direct") and channels.offers(member)
+    made.ClearField("direct")
+    if offered:
+        made.direct.addresses.append(f":{channels.port}")
 
 
 async def _exchange(stream: Any, request: bytes, link: Link) -> bytes:

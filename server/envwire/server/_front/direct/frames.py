@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+from collections.abc import Awaitable, Callable
 
 from google.protobuf.message import DecodeError
 
@@ -15,28 +16,41 @@ from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE
 _HELLO_BYTES = 1024
 _DISCARD_BYTES = 1 << 16
 
+#: Reads a number of bytes from a connection.
+Read = Callable[[int], Awaitable[bytes]]
 
-async def receive_hello(connection: socket.socket) -> direct_pb2.HelloRequest:
-    """Reads the hello of a connection.
+
+async def receive_hello(read: Read) -> direct_pb2.HelloRequest:
+    """Reads the preamble and the hello of a connection.
 
     Raises:
         FaultError: MALFORMED_REQUEST.
         OSError: The connection broke, or is not a direct channel.
     """
-    if await _receive(connection, len(PREAMBLE)) != PREAMBLE:
+    if await read(len(PREAMBLE)) != PREAMBLE:
         raise ConnectionError("not a direct channel")
-    data = await receive_frame(connection, _HELLO_BYTES, "HelloRequest")
+    return await receive_hello_frame(read)
+
+
+async def receive_hello_frame(read: Read) -> direct_pb2.HelloRequest:
+    """Reads the hello of a connection behind its preamble.
+
+    Raises:
+        FaultError: MALFORMED_REQUEST.
+        OSError: The connection broke.
+    """
+    data = await receive_frame(read, _HELLO_BYTES, "HelloRequest")
     try:
         return direct_pb2.HelloRequest.FromString(data)
     except DecodeError as error:
         raise FaultError(Reason.MALFORMED_REQUEST, f"not a HelloRequest: {error}") from error
 
 
-async def receive_frame(connection: socket.socket, limit: int, what: str) -> bytes:
+async def receive_frame(read: Read, limit: int, what: str) -> bytes:
     """Reads a frame without attachments and returns its message; a frame that is too long is not read.
 
     Args:
-        connection: A non-blocking socket.
+        read: Reads from the connection.
         limit: Largest message, in bytes.
         what: Name of the message, for errors.
 
@@ -44,17 +58,22 @@ async def receive_frame(connection: socket.socket, limit: int, what: str) -> byt
         FaultError: MALFORMED_REQUEST.
         OSError: The connection broke.
     """
-    length, slot, attached = HEADER.unpack(await _receive(connection, HEADER_BYTES))
+    length, slot, attached = HEADER.unpack(await read(HEADER_BYTES))
     if length > limit or slot or attached:
         raise FaultError(
             Reason.MALFORMED_REQUEST,
             f"a frame of {length} bytes and {attached} of attachments, in slot {slot}; send a {what} of at most "
             f"{limit} bytes, without attachments",
         )
-    return await _receive(connection, length)
+    return await read(length)
 
 
-async def _receive(connection: socket.socket, length: int) -> bytes:
+async def receive(connection: socket.socket, length: int) -> bytes:
+    """Reads a number of bytes from a non-blocking socket.
+
+    Raises:
+        OSError: The connection broke.
+    """
     data = bytearray()
     while len(data) < length:
         more = await asyncio.get_running_loop().sock_recv(connection, length - len(data))
@@ -70,9 +89,13 @@ async def send_response(connection: socket.socket, response: direct_pb2.HelloRes
     Raises:
         OSError: The connection broke.
     """
+    await asyncio.get_running_loop().sock_sendall(connection, response_frame(response))
+
+
+def response_frame(response: direct_pb2.HelloResponse) -> bytes:
+    """Returns the answer to a hello as a frame."""
     message = response.SerializeToString()
-    frame = HEADER.pack(len(message), 0, 0) + message
-    await asyncio.get_running_loop().sock_sendall(connection, frame)
+    return HEADER.pack(len(message), 0, 0) + message
 
 
 async def discard(connection: socket.socket, most_bytes: int, seconds: float) -> None:

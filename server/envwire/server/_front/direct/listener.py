@@ -11,14 +11,22 @@ import contextlib
 import logging
 import secrets
 import socket
+from collections.abc import Coroutine
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from envwire.codec import FaultError, Reason, encode_fault
 from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._auth.tls import server_tls
 from envwire.server._front.accepting import Acceptor, Bounds
-from envwire.server._front.direct.frames import discard, receive_frame, receive_hello, send_response
+from envwire.server._front.direct.frames import (
+    discard,
+    receive,
+    receive_frame,
+    receive_hello,
+    send_response,
+)
 from envwire.server._front.direct.tls_relay import end_tls
 from envwire.server._front.ports import cannot_bind, set_options
 from envwire.server._front.sessions.stream import Exchange
@@ -151,7 +159,7 @@ class DirectListener:
     async def _admit(self, peer: Peer) -> None:
         """Hands a connection over to the session that its hello names or asks for."""
         connection, local = peer.connection, not peer.address
-        hello = await asyncio.wait_for(receive_hello(connection), _HELLO_SECONDS)
+        hello = await asyncio.wait_for(receive_hello(partial(receive, connection)), _HELLO_SECONDS)
         owner = hello.header
         if hello.HasField("make") is hello.HasField("header"):
             raise _neither_or_both(hello)
@@ -168,6 +176,34 @@ class DirectListener:
         admitting = session.admit(connection, peer.client, use)
         await asyncio.wait_for(admitting, _HELLO_SECONDS)
 
+    async def admit_through_gateway(
+        self, hello: direct_pb2.HelloRequest, connecting: Coroutine[Any, Any, Peer]
+    ) -> None:
+        """Hands a connection to a gateway over to the session that the hello of a client behind it names.
+
+        Args:
+            hello: The client's hello.
+            connecting: Connects to the gateway, once the client has shown that the session is its own.
+
+        Raises:
+            FaultError: There is no such session of the client; nothing was connected.
+            OSError: The gateway cannot be reached.
+            asyncio.TimeoutError: It, or the session's process, takes too long.
+        """
+        try:
+            session = self._sessions.find(hello.header.session_id, hello.header.secret)
+        except FaultError:
+            connecting.close()
+            raise
+        peer = await connecting
+        with peer.connection:
+            use = ChannelUse(encode=_encode(hello))
+            admitting = session.admit(peer.connection, peer.client, use)
+            try:
+                await asyncio.wait_for(admitting, _HELLO_SECONDS)
+            except FaultError as fault:
+                await _refuse(peer, fault)
+
     def _identified(self) -> None:
         """Stops counting the current connection among those of strangers."""
         if task := asyncio.current_task():
@@ -181,7 +217,8 @@ class DirectListener:
         shown = PeerIdentity(peer.address, peer.certificate, authorization)
         client = self._access.identify(shown)
         peer.discarded = _DISCARDED_OF_CLIENTS
-        reading = receive_frame(peer.connection, self._config.max_make_bytes, "MakeRequest")
+        read = partial(receive, peer.connection)
+        reading = receive_frame(read, self._config.max_make_bytes, "MakeRequest")
         request = await asyncio.wait_for(reading, _HELLO_SECONDS)
         # No timeout from here on: a Make takes as long as the environment needs.
         self._identified()

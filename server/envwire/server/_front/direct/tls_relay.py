@@ -1,4 +1,4 @@
-"""Terminates TLS for direct channels in the front, so that session processes never hold the server's key.
+"""Runs TLS of direct channels in the front, so that session processes never hold the server's key.
 
 Bytes are relayed over a socket pair, in both directions. The channel behind it is the same as without TLS.
 """
@@ -9,8 +9,13 @@ import asyncio
 import contextlib
 import socket
 import ssl
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeAlias
 
 from envwire.server._front.pipe import PipeEnd
+
+_Relayed: TypeAlias = tuple[socket.socket, socket.socket, asyncio.Transport]
+_Handshake: TypeAlias = Callable[[Callable[[], PipeEnd]], Coroutine[Any, Any, Any]]
 
 
 class _ClientEnd(PipeEnd):
@@ -49,14 +54,49 @@ async def end_tls(
         OSError: The handshake failed, or no more files can be opened.
     """
     loop = asyncio.get_running_loop()
+    plain, client, secure = await _relayed(
+        connection, lambda outer: loop.connect_accepted_socket(outer, connection, ssl=context)
+    )
+    certificate = secure.get_extra_info("ssl_object").getpeercert(binary_form=True)
+    return plain, client, _subject(certificate)
+
+
+async def begin_tls(
+    connection: socket.socket, context: ssl.SSLContext, host: str
+) -> tuple[socket.socket, socket.socket]:
+    """Performs the TLS handshake with a server, as its client, and relays from then on.
+
+    Returns:
+        A plain socket to the server, and the socket that TLS runs over (owned by the relay).
+
+    Args:
+        connection: The connection to the server; the relay takes ownership.
+        context: The authorities that are trusted.
+        host: The name that the server's certificate has to cover.
+
+    Raises:
+        OSError: The handshake failed, or no more files can be opened.
+    """
+    loop = asyncio.get_running_loop()
+    plain, far, _ = await _relayed(
+        connection,
+        lambda outer: loop.create_connection(
+            outer, sock=connection, ssl=context, server_hostname=host
+        ),
+    )
+    return plain, far
+
+
+async def _relayed(connection: socket.socket, shake_hands: _Handshake) -> _Relayed:
+    """Returns a plain socket to the other side of a connection, the one that TLS runs over, and its transport."""
+    loop = asyncio.get_running_loop()
     client = connection.dup()
     outer, inner = _ClientEnd(client), PipeEnd()  # event loops differ in which protocol they return
     try:
-        secure, _ = await loop.connect_accepted_socket(lambda: outer, connection, ssl=context)
+        secure, _ = await shake_hands(lambda: outer)
     except BaseException:
         client.close()
         raise
-    certificate = secure.get_extra_info("ssl_object").getpeercert(binary_form=True)
     try:
         ours, theirs = socket.socketpair()
         theirs.setblocking(False)
@@ -66,7 +106,7 @@ async def end_tls(
         secure.abort()
         raise
     outer.join(inner)
-    return theirs, client, _subject(certificate)
+    return theirs, client, secure
 
 
 def _subject(certificate: bytes | None) -> str:

@@ -8,6 +8,7 @@ import logging
 import os
 import random
 import socket
+import ssl
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ import grpc.aio
 
 from envwire.codec.durations import to_seconds
 from envwire.farm.v1 import farm_pb2
+from envwire.server._front.farm.channels import ChannelOrders
 from envwire.server._front.farm.fingerprint import fingerprint
 from envwire.server._front.farm.orders import AdminOrders, gateway_client
 from envwire.server._front.farm.tunnelling import carry_connection
@@ -99,6 +101,10 @@ class Joiner:
         self._labels = dict(label.split("=", 1) for label in config.labels)
         ca, file = config.join_ca, config.join_token
         self._tls = grpc.ssl_channel_credentials(Path(ca).read_bytes()) if ca else None
+        self._channel_tls = ssl.create_default_context(cafile=ca) if ca else None
+        self._dials_channels = config.direct_port >= 0 and not config.readable_way(
+            insecure=config.insecure
+        )
         shown = token or (Path(file).read_text(encoding="utf-8").strip() if file else "")
         self._metadata = (("authorization", f"Bearer {shown}"),) if shown else ()
         self._leaving = asyncio.Event()
@@ -168,13 +174,23 @@ class Joiner:
             writing = asyncio.Lock()
             client = gateway_client(gateway, shown_token=bool(self._metadata))
             admin = AdminOrders(self._front.admin_service, client, answer.ticket_clock)
-            obeying = asyncio.ensure_future(self._obey(call, writing, admin))
+            channels = self._channels(gateway, call, writing)
+            obeying = asyncio.ensure_future(self._obey(call, writing, admin, channels))
             tunnelling = asyncio.ensure_future(self._keep_tunnel(gateway, answer.tunnel_key))
             try:
                 await self._report(call, writing, max(beat, _POLL_SECONDS), obeying)
             finally:
                 obeying.cancel()
                 tunnelling.cancel()
+                channels.stop()
+
+    def _channels(self, gateway: str, call: Any, writing: asyncio.Lock) -> ChannelOrders:
+        async def answer(report: farm_pb2.RegisterRequest) -> None:
+            with contextlib.suppress(grpc.RpcError, asyncio.InvalidStateError):  # it has ended
+                async with writing:
+                    await call.write(report)
+
+        return ChannelOrders(self._front.direct, host_of(gateway), self._channel_tls, answer)
 
     async def _keep_tunnel(self, gateway: str, key: bytes) -> None:
         """Keeps the tunnel of a registration open, if it has one."""
@@ -209,11 +225,17 @@ class Joiner:
             takes_admin_orders=True,
             tunnelled=self._tunnelled,
             pid=os.getpid(),
+            dials_channels=self._dials_channels,
         )
 
-    async def _obey(self, call: Any, writing: asyncio.Lock, admin: AdminOrders) -> None:
+    async def _obey(
+        self, call: Any, writing: asyncio.Lock, admin: AdminOrders, channels: ChannelOrders
+    ) -> None:
         """Executes the gateway's orders until it ends the registration."""
         while (ordered := await call.read()) is not grpc.aio.EOF:
+            if ordered.HasField("channel_order"):
+                channels.obey(ordered.channel_order)
+                continue
             async with writing:  # the gateway relies on the order of answers and reports
                 if ordered.HasField("admin_order"):
                     done = await admin.obey(ordered.admin_order)

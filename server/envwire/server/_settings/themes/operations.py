@@ -99,7 +99,7 @@ class FarmSettings:
     tunnel: bool = _farm(
         False,
         "For servers that the gateways cannot connect to: the server connects to them, and they relay all that "
-        "clients do there, which is slower.",
+        "clients do there.",
     )
     join_token: FilePath = _farm("", "File with the token, of scope join, for the gateways.")
     join_ca: FilePath = _farm("", "PEM file of the CA that issued the gateways' certificates.")
@@ -112,6 +112,17 @@ class FarmSettings:
         """HOST:PORT of each gateway."""
         return [name for names in self.join for name in names.split(",") if name]
 
+    def readable_way(self, *, insecure: bool) -> str:
+        """Returns a gateway to which others could read what is sent; empty for none.
+
+        Args:
+            insecure: Whether the network is trusted.
+        """
+        trusted = self.join_ca or insecure
+        return next(
+            (name for name in self.gateways if not (trusted or is_loopback(host_of(name)))), ""
+        )
+
     def check_tunnel(self, *, insecure: bool) -> None:
         """Checks that a tunnel has a gateway, and that others cannot read it.
 
@@ -123,9 +134,8 @@ class FarmSettings:
         """
         if self.tunnel and not self.gateways:
             raise ValueError("--tunnel is for servers of a farm; name its gateway with --join")
-        far = [name for name in self.gateways if not is_loopback(host_of(name))]
-        if self.tunnel and far and not (self.join_ca or insecure):
+        if self.tunnel and (far := self.readable_way(insecure=insecure)):
             raise ValueError(
-                f"refusing a tunnel to {far[0]} without TLS: anybody on the way could read what clients do, and their "
+                f"refusing a tunnel to {far} without TLS: anybody on the way could read what clients do, and their "
                 "tokens. Give --join-ca; or say --insecure when the network is trusted"
             )

@@ -17,7 +17,12 @@ from envwire.client._errors.connections import refused, unavailable
 from envwire.client._errors.losses import ENDS
 from envwire.client._transports.direct.direct_channel import Channel, TimedChannel, open_channels
 from envwire.client._transports.direct.encodings import offer_encodings
-from envwire.client._transports.direct.known_ports import KnownPort, forget_port, known_port
+from envwire.client._transports.direct.known_ports import (
+    RELAYED,
+    KnownPort,
+    forget_port,
+    known_port,
+)
 from envwire.client._transports.portability import (
     ABSTRACT_NAMES,
     KERNEL_TIMES,
@@ -95,7 +100,7 @@ class Dialer:
         self._token = credentials.token or ""
         self._hello = direct_pb2.HelloRequest()
         self._addresses: list[str] = []
-        self._was_open = False
+        self._was_open = self._relayed = False
         #: The socket that is being connected, or was last.
         self._attempt: socket.socket | None = None
 
@@ -109,6 +114,7 @@ class Dialer:
         owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
         mailbox = ORDERED and open_channels() < _MOST_MAILBOXES
         self._hello = direct_pb2.HelloRequest(header=owner, shared_memory=True, mailbox=mailbox)
+        self._relayed = RELAYED in made.capabilities
         self.server = made.address or self._target
         self._addresses = list(islice(self._usable(made.direct.addresses), _MOST_ADDRESSES))
 
@@ -155,7 +161,8 @@ class Dialer:
             return found
         self.why_not = "; ".join(failures) or self._none_usable()
         _log.debug("no direct channel to %s (%s)", self.server, self.why_not)
-        if self._was_open or self._kind != "direct":
+        # A gateway that was restarted may have another direct port.
+        if (self._was_open and not self._relayed) or self._kind != "direct":
             raise self._unavailable(kinds)
         return None
 
@@ -203,7 +210,7 @@ class Dialer:
                     raise ConnectionAbortedError(answer.error.message)
                 channel.close()
                 return Reply(RESPONSES.wrap("error", answer.error.SerializeToString()))
-            if answer.made.incarnation != port.incarnation:
+            if port.incarnation not in {"", answer.made.incarnation}:
                 _end(channel, timeout)
                 raise ConnectionAbortedError("another server is there by now")
             if not welcome.HasField("welcome"):

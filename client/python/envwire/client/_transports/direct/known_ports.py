@@ -1,7 +1,7 @@
 """The direct ports of servers that this program has reached: a further session is made there, in two round trips.
 
 Over gRPC it takes four to six: a connection, a question whether the server answers, the Make, and then the direct
-channel. A program that never asked a server does not know its direct port.
+channel. A program that never asked a server does not know its direct port, unless its user tells it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from envwire.v1 import environment_pb2 as pb
 #: The capability of a server that makes sessions on its direct port.
 _MAKE = "make"
 #: The capability of a session that is reached through a gateway only.
-_RELAYED = "relayed"
+RELAYED = "relayed"
 _MOST = 1024
 
 
 class KnownPort(NamedTuple):
-    """A direct port, and the run of the server that had it."""
+    """A direct port, and the run of the server that had it; empty for whichever server is there."""
 
     address: str
     incarnation: str
@@ -48,9 +48,15 @@ def learn_port(
         abilities: What the server at the target says that it can do.
     """
     tcp = address.rpartition(":")[2].isdecimal()
-    elsewhere = made.address not in {"", target} or _RELAYED in made.capabilities
+    elsewhere = made.address not in {"", target} or RELAYED in made.capabilities
     if tcp and not elsewhere and _MAKE in abilities and len(_ports) < _MOST:
         _ports[target] = KnownPort(address, made.incarnation)
+
+
+def tell_port(target: str, port: int) -> None:
+    """Remembers a direct port that the user named, unless this program has learned one."""
+    if len(_ports) < _MOST:
+        _ports.setdefault(target, KnownPort(f":{port}", ""))
 
 
 def forget_port(target: str) -> None:
