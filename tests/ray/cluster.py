@@ -107,3 +107,16 @@ def cluster(monkeypatch: pytest.MonkeyPatch, *options: str) -> Iterator[Cluster]
         farm.stop()
     finally:
         made.shutdown()
+
+
+@contextmanager
+def small_cluster() -> Iterator[str]:
+    """Runs a cluster of one node with four processors, until the end of the block; yields its address."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        head = {"num_cpus": 4, "include_dashboard": False, "object_store_memory": _BYTES}
+        made = cluster_utils.Cluster(initialize_head=True, head_node_args=head)
+        try:
+            yield str(made.address)
+        finally:
+            made.shutdown()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from envwire.farm.engines.docker_engine import DockerEngine
 from envwire.farm.engines.engine import Engine
@@ -13,6 +15,8 @@ from envwire.farm.engines.keeping import Keeper
 from envwire.farm.engines.kubernetes_api import KubernetesApi
 from envwire.farm.engines.kubernetes_engine import KubernetesEngine
 from envwire.farm.engines.local_engine import LocalEngine
+from envwire.farm.engines.ray import connected
+from envwire.farm.engines.ray_engine import RayEngine
 from envwire.farm.engines.running import run_farm
 from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.gateway import gateway
@@ -23,7 +27,9 @@ from envwire.server._settings.listening import local_target
 
 
 @contextlib.asynccontextmanager
-async def _farm(groups: Mapping[str, GroupConfig], at: GatewayConfig) -> AsyncGenerator[str]:
+async def _farm(
+    groups: Mapping[str, GroupConfig], at: GatewayConfig, ray: Any
+) -> AsyncGenerator[str]:
     name = f"envwire-farm-{at.port}"
     of_docker, of_kubernetes = (
         [each for each in groups.values() if each.engine == engine]
@@ -39,6 +45,8 @@ async def _farm(groups: Mapping[str, GroupConfig], at: GatewayConfig) -> AsyncGe
             engines["docker"] = DockerEngine(name, of_docker, gateways, token.path, changed)
         if of_kubernetes:
             engines["kubernetes"] = KubernetesEngine(name, of_kubernetes, changed, KubernetesApi())
+        if ray is not None:
+            engines["ray"] = RayEngine(ray, gateways, changed)
         keeping = asyncio.ensure_future(Keeper(running.groups, engines, changed).keep())
         try:
             yield running.target
@@ -60,9 +68,15 @@ def run(groups: Mapping[str, GroupConfig], at: GatewayConfig, ready: Callable[[s
         OSError: The gateway's address cannot be bound.
         ValueError: The settings are invalid or contradict each other.
     """
-    if not at.port and any(each.engine != "local" for each in groups.values()):
+    engines = {each.engine for each in groups.values()}
+    if not at.port and engines & {"docker", "kubernetes"}:
         raise ValueError(
             "--port is 0; choose one, by which a farm that is started again finds its containers"
         )
     raise_file_limit()
-    run_farm(_farm(groups, at), ready)
+    with contextlib.ExitStack() as stack:
+        ray: Any = None
+        if "ray" in engines:
+            ray = stack.enter_context(connected(insecure=at.insecure))
+            at = replace(at, host=ray.util.get_node_ip_address())
+        run_farm(_farm(groups, at, ray), ready)

@@ -9,8 +9,8 @@ import logging
 import os
 import select
 import threading
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -35,7 +35,7 @@ _PLACED: dict[str, Any] = {
     "max_restarts": -1,
 }
 #: Seconds that a server has to stop, beyond the drain time of its sessions.
-_STOP_SECONDS = 10.0
+STOP_SECONDS = 10.0
 #: Longest wait for the actors' addresses, in seconds: an actor that Ray cannot place never answers.
 _ANSWER_SECONDS = 5.0
 #: Seconds between two lines about servers that have not started.
@@ -77,6 +77,10 @@ class ServerActor:
         ray = _ray()
         return self._server.target, ray.get_runtime_context().get_node_id()
 
+    def ended(self) -> None:
+        """Waits until the server is told to stop. The actor dies with its server, and this call with the actor."""
+        self._stopping.wait()
+
     def stop(self) -> None:
         """Stops the server for good; its sessions get the drain time to end."""
         self._stopping.set()
@@ -102,7 +106,7 @@ class RayFleet:
         self._ray = ray
         self._make: Any = ray.remote(ServerActor)
         self._settings = config.to_json()
-        self._patience = config.drain_timeout + _STOP_SECONDS
+        self._patience = config.drain_timeout + STOP_SECONDS
         self._numbers = itertools.count()
         self._actors: list[Any] = []
         self._draining: list[Any] = []
@@ -235,18 +239,33 @@ def run(
         OSError: Ray is not installed, or the gateway's address cannot be bound.
         ValueError: Other machines could reach the ports, and the operator did not allow that.
     """
+    raise_file_limit()
+    if scale is not None:
+        count, at = scale.clamp(count), replace(at, queue=_QUEUE)
+    with connected(insecure=at.insecure):
+        run_farm(_farm(count, config, at, scale), ready)
+
+
+@contextmanager
+def connected(*, insecure: bool) -> Generator[Any]:
+    """Connects this process to the cluster that RAY_ADDRESS names, or to one on this machine; yields the package.
+
+    Args:
+        insecure: Whether the operator allowed that other machines reach the ports.
+
+    Raises:
+        OSError: Ray is not installed.
+        ValueError: The operator did not allow that.
+    """
     ray = _ray()
-    if not at.insecure:
+    if not insecure:
         raise ValueError(
             "the ports of a farm on Ray are open to all that reach its nodes; say --insecure when their network is "
             "trusted"
         )
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
-    raise_file_limit()
-    if scale is not None:
-        count, at = scale.clamp(count), replace(at, queue=_QUEUE)
     ray.init(namespace=NAMESPACE, include_dashboard=False, log_to_driver=False)
     try:
-        run_farm(_farm(count, config, at, scale), ready)
+        yield ray
     finally:
         ray.shutdown()

@@ -14,7 +14,7 @@ from envwire.server._settings.setting import Setting, check_known, setting, sett
 from envwire.server.config import ServerConfig, freeze_lists
 
 #: The engines that run groups.
-ENGINES = ("local", "docker", "kubernetes")
+ENGINES = ("local", "docker", "kubernetes", "ray")
 #: Labels by which a gateway knows the group of a server, and its engine the server.
 GROUP_LABEL, INSTANCE_LABEL = "group", "instance"
 #: Names become parts of names of containers and other objects of engines.
@@ -29,7 +29,9 @@ _ENGINE = Check({"", *ENGINES}.__contains__, " or ".join(ENGINES))
 class GroupSettings:
     """Settings of a group, besides those of its servers. Times are in seconds."""
 
-    engine: str = _setting("", "Engine of its servers: `local`, `docker` or `kubernetes`.", _ENGINE)
+    engine: str = _setting(
+        "", "Engine of its servers: `local`, `docker`, `kubernetes` or `ray`.", _ENGINE
+    )
     image: str = _setting("", "Image of its containers, with envwire and the environments.")
     secret: str = _setting(
         "", "Kubernetes Secret whose files its servers find in `/run/secrets/envwire`."
@@ -121,6 +123,7 @@ _NOT_FOR: dict[str, tuple[str, ...]] = {
     "local": ("image", "cpus", "memory", "gpu_count", *_OF_KUBERNETES),
     "docker": ("packages", *_OF_KUBERNETES),
     "kubernetes": ("packages",),
+    "ray": ("packages", "image", *_OF_KUBERNETES),
 }
 
 

@@ -1,4 +1,4 @@
-"""Queue of Makes that wait for capacity in the farm, bounded in length and in waiting time."""
+"""Queue of Makes that wait for capacity in the farm, bounded in length, in bytes and in waiting time."""
 
 from __future__ import annotations
 
@@ -76,6 +76,7 @@ class MakeQueue:
         exclude: frozenset[Member] = frozenset(),
         client: str = "",
         deadline: float = math.inf,
+        size: int = 0,
     ) -> Member:
         """Claims a slot (see `Registry.claim`), waiting for one if necessary.
 
@@ -84,6 +85,7 @@ class MakeQueue:
             exclude: Servers that refused it.
             client: Name of its client. Clients take turns.
             deadline: When it must be told why there is no slot, since it stops waiting soon after.
+            size: Bytes of the Make, which are kept while it waits.
 
         Raises:
             FaultError: UNKNOWN_ENVIRONMENT; CAPACITY_REACHED: no slot is free, or none became free in time.
@@ -93,7 +95,7 @@ class MakeQueue:
         if member is not None:
             return member
         most, seconds = self._limits(requirements, now)
-        if seconds <= 0 or not self._queue.has_room(most, client):
+        if seconds <= 0 or not self._queue.has_room(most, client, size):
             raise self._refusal(requirements)
         with self._groups.waiting(requirements):
             return await self._queue.wait(
@@ -101,6 +103,7 @@ class MakeQueue:
                 max(min(seconds, deadline - now), 0.0),
                 lambda request: self._refusal(request.requirements),
                 client,
+                size,
             )
 
     def _limits(self, requirements: Requirements, now: float) -> tuple[int, float]:

@@ -138,7 +138,7 @@ class Maker:
         requirements = Requirements(request.env_id, request.library)
         while True:
             member = first or await self._queue.claim(
-                requirements, tried, client.name, client.deadline
+                requirements, tried, client.name, client.deadline, request.ByteSize()
             )
             sent.run, first = member.incarnation, None
             try:

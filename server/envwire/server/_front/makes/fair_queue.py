@@ -13,6 +13,9 @@ from envwire.codec import FaultError
 Request = TypeVar("Request")
 Given = TypeVar("Given")
 
+#: Most bytes that the requests of all waiters may have together.
+MAX_WAITING_BYTES = 64 * 1024 * 1024
+
 
 @dataclass(eq=False)
 class Waiter(Generic[Request, Given]):
@@ -21,11 +24,13 @@ class Waiter(Generic[Request, Given]):
     Attributes:
         request: What it waits for.
         client: Name of the client that waits.
+        size: Bytes that are kept for it.
         future: Future of its result or error.
     """
 
     request: Request
     client: str = ""
+    size: int = 0
 
     def __post_init__(self) -> None:
         self.future: asyncio.Future[Given] = asyncio.get_running_loop().create_future()
@@ -66,11 +71,13 @@ class FairQueue(Generic[Request, Given]):
         ranked.sort(key=lambda each: each[:2])
         return (waiter for *_, waiter in ranked if not waiter.future.done())
 
-    def has_room(self, most: int, client: str) -> bool:
-        """Returns whether another turn may wait, when that many may.
+    def has_room(self, most: int, client: str, size: int = 0) -> bool:
+        """Returns whether another turn may wait, when that many may, and no more bytes than `MAX_WAITING_BYTES`.
 
         A client of which none waits yet finds room for one, unless as many have found it in this way.
         """
+        if size + sum(waiter.size for waiter in self._waiters) > MAX_WAITING_BYTES:
+            return False
         count = len(self)
         if count < most:
             return True
@@ -85,6 +92,7 @@ class FairQueue(Generic[Request, Given]):
         seconds: float,
         refusal: Callable[[Request], FaultError],
         client: str = "",
+        size: int = 0,
     ) -> Given:
         """Waits for a turn.
 
@@ -93,11 +101,12 @@ class FairQueue(Generic[Request, Given]):
             seconds: Longest wait.
             refusal: Returns the error of a waiter that has waited too long.
             client: Name of the client that waits.
+            size: Bytes that are kept for it.
 
         Raises:
             FaultError: The wait ended with an error, or has waited too long.
         """
-        waiter = Waiter[Request, Given](request, client)
+        waiter = Waiter[Request, Given](request, client, size)
         self._waiters.append(waiter)
         self._rounds.setdefault(client, self._round)
         timer = asyncio.get_running_loop().call_later(seconds, _give_up, waiter, refusal)

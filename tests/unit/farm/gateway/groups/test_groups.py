@@ -18,6 +18,7 @@ from envwire.farm.gateway.registry.placement import Requirements
 from envwire.farm.gateway.registry.states import DEAD_SECONDS, Member
 from envwire.farm.v1 import farm_pb2
 from envwire.server._auth.client import Client
+from envwire.server._front.makes.fair_queue import MAX_WAITING_BYTES
 from envwire.server.config import ServerConfig
 from tests.unit.farm.gateway.registry.test_registry import POLE, Farm
 
@@ -51,8 +52,8 @@ class Scene:
         self.group.failed(failure, self.farm.now)
         self.groups.on_change()
 
-    def make(self, client: str = "") -> asyncio.Task[Member]:
-        return asyncio.ensure_future(self.queue.claim(POLE, client=client))
+    def make(self, client: str = "", size: int = 0) -> asyncio.Task[Member]:
+        return asyncio.ensure_future(self.queue.claim(POLE, client=client, size=size))
 
 
 def test_a_make_for_a_group_that_does_not_run_asks_for_a_server_and_waits_for_it() -> None:
@@ -295,3 +296,24 @@ def test_pauses_grow_with_failures_in_a_row() -> None:
     back_off.failed(CRASH, now + 100)
     assert back_off.due == now + 101
     assert not back_off.fails(now + 100)
+
+
+def test_waiting_makes_are_bounded_in_bytes() -> None:
+    async def run() -> None:
+        scene = Scene()
+        half = MAX_WAITING_BYTES // 2
+        waiting = [scene.make(size=half), scene.make(size=half)]
+        await asyncio.sleep(0)
+        with pytest.raises(FaultError, match="its first server is starting") as caught:
+            await scene.make("another", size=1)
+        assert caught.value.reason is Reason.CAPACITY_REACHED
+        waiting[0].cancel()
+        await asyncio.wait(waiting, timeout=0.1)
+        waiting[0] = scene.make(size=half)
+        await asyncio.sleep(0)
+        assert scene.group.waiting == 2
+        for each in waiting:
+            each.cancel()
+        await asyncio.wait(waiting)
+
+    asyncio.run(run())
