@@ -6,8 +6,7 @@ import grpc
 import pytest
 
 from envwire import client
-from envwire.client import RemoteError, errors
-from envwire.client._errors import faults
+from envwire.client import RemoteError, _errors, errors
 from envwire.client._transports.grpc.grpc_connection import Connection
 from envwire.codec import (
     Family,
@@ -21,7 +20,7 @@ from envwire.codec import (
 from envwire.v1 import status_pb2
 
 FAMILY = envwire_family()
-OWN = sorted(set(Reason) - set(faults.LIBRARY_CLASSES), key=list(Reason).index)
+OWN = sorted(set(Reason) - set(_errors.LIBRARY_CLASSES), key=list(Reason).index)
 
 
 CLASS_OF = {
@@ -53,7 +52,7 @@ CLASS_OF = {
 
 
 def test_no_reason_has_a_class_of_the_client_and_one_of_a_library() -> None:
-    assert not set(faults.CLASSES) & set(faults.LIBRARY_CLASSES)
+    assert not set(_errors.CLASSES) & set(_errors.LIBRARY_CLASSES)
 
 
 def test_the_table_above_has_every_reason() -> None:
@@ -65,7 +64,7 @@ def test_every_reason_has_a_class(reason: Reason) -> None:
     fault = FaultError(
         reason, "what happened", metadata={"k": "v"}, output="last words", retry_after=2.0
     )
-    error = faults.exception(fault, FAMILY)
+    error = _errors.exception(fault, FAMILY)
     assert type(error) is CLASS_OF[reason]
     assert isinstance(error, RemoteError)
     assert (error.reason, error.metadata, error.retry_after) == (reason.value, {"k": "v"}, 2.0)
@@ -96,7 +95,7 @@ def test_builtins_come_back_as_they_were(error: Exception) -> None:
         traceback=["line 1", "line 2"],
         exception=RemoteExceptionInfo(name, str(error), error.args),
     )
-    raised = faults.exception(fault, FAMILY)
+    raised = _errors.exception(fault, FAMILY)
     assert type(raised) is type(error)
     assert raised.args == error.args
     assert "line 2" in str(raised.__cause__)
@@ -116,14 +115,14 @@ def test_other_classes_stay_remote(name: str) -> None:
     fault = FaultError(
         Reason.ENVIRONMENT_RAISED, "text", exception=RemoteExceptionInfo(name, "text", ("text",))
     )
-    raised = faults.exception(fault, FAMILY)
+    raised = _errors.exception(fault, FAMILY)
     assert type(raised) is errors.RemoteEnvError
     assert name in str(raised)
 
 
 def test_an_exception_without_a_text_is_named_without_a_colon() -> None:
     info = RemoteExceptionInfo("simulator.Broken", "", ())
-    raised = faults.exception(FaultError(Reason.ENVIRONMENT_RAISED, "", exception=info), FAMILY)
+    raised = _errors.exception(FaultError(Reason.ENVIRONMENT_RAISED, "", exception=info), FAMILY)
     assert str(raised) == "simulator.Broken"
 
 
@@ -139,19 +138,19 @@ def test_an_exception_without_a_text_is_named_without_a_colon() -> None:
 def test_a_reason_alone_gives_the_exception_of_the_library(
     family: Family, reason: str, name: str
 ) -> None:
-    raised = faults.exception(decoded(9, reason), family)
+    raised = _errors.exception(decoded(9, reason), family)
     assert type(raised) is getattr(family.error, name)
     assert "what happened" in str(raised)
 
 
 def test_a_missing_attribute_needs_no_more_than_its_reason() -> None:
-    assert type(faults.exception(decoded(5, "ATTRIBUTE_MISSING"), FAMILY)) is AttributeError
+    assert type(_errors.exception(decoded(5, "ATTRIBUTE_MISSING"), FAMILY)) is AttributeError
 
 
 def test_a_reason_counts_where_the_class_is_unknown() -> None:
     named = RemoteExceptionInfo("simulator.ResetNeeded", "reset first", ("reset first",))
     fault = FaultError(Reason.RESET_NEEDED, "reset first", exception=named)
-    raised = faults.exception(fault, FAMILY)
+    raised = _errors.exception(fault, FAMILY)
     assert type(raised) is FAMILY.error.ResetNeeded
     assert "simulator.ResetNeeded: reset first" in str(raised)
 
@@ -189,7 +188,7 @@ BY_CODE = {
 @pytest.mark.parametrize("code", BY_CODE)
 def test_without_a_known_reason_the_status_code_decides(code: str, reason: str) -> None:
     number = grpc.StatusCode[code].value[0]
-    raised = faults.exception(decoded(number, reason), FAMILY)
+    raised = _errors.exception(decoded(number, reason), FAMILY)
     assert type(raised) is BY_CODE[code]
     assert "what happened" in str(raised)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from envwire.client._env.saving import SavedState as SavedState
-    from envwire.client._recovery.base_handle import ConnectionStats as ConnectionStats
+    from envwire.client._recovery.session_handle import ConnectionStats as ConnectionStats
     from envwire.client._transports.transport import Transport as Transport
     from envwire.client._version import __version__ as __version__
     from envwire.client.credentials import Credentials as Credentials
@@ -39,7 +39,7 @@ else:
 
     _NAMES = {
         "_env.saving": "SavedState",
-        "_recovery.base_handle": "ConnectionStats",
+        "_recovery.session_handle": "ConnectionStats",
         "_transports.transport": "Transport",
         "_version": "__version__",
         "credentials": "Credentials",

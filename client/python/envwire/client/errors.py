@@ -2,7 +2,7 @@
 
 An exception that an environment raises is raised again as the same class where this program has it: builtins, and the
 errors of Gymnasium or `envwire.envs`. Some reasons map to an exception of these libraries even if the server names no
-class (`envwire.client._errors.faults.LIBRARY_CLASSES`). Every other error is one of these:
+class (`envwire.client._errors.LIBRARY_CLASSES`). Every other error is one of these:
 
     RemoteError
     ├── RemoteEnvError              the environment raised an exception that is not of Python, NumPy or the library

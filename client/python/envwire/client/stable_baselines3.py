@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 
-from envwire.client._recovery.base_handle import ConnectionStats
+from envwire.client._recovery.session_handle import ConnectionStats
 from envwire.client._session.requests import WrapperLike, listed, name_and_kwargs
 from envwire.client._vector.infos import Infos, rows
 from envwire.client.errors import InvalidRequestError

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from envwire.client._drivers.async_watched import WaitsOfLoop, WatchedAsyncTransport
+from envwire.client._drivers.asyncio_driver import WaitsOfLoop, WatchedAsyncTransport
 from envwire.client._drivers.coroutines import run
 from envwire.client._drivers.failure_detection import (
     CUT_SECONDS,
@@ -19,7 +19,7 @@ from envwire.client._drivers.failure_detection import (
     FailureMonitor,
 )
 from envwire.client._drivers.watched import WatchedTransport
-from envwire.client._errors.connections import broken, refused
+from envwire.client._errors import broken, refused
 from envwire.client.errors import ServerUnavailableError
 from envwire.wire.frames import Reply
 

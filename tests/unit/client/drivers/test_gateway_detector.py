@@ -11,7 +11,7 @@ import pytest
 from envwire.client import Credentials
 from envwire.client._drivers import failure_detection
 from envwire.client._drivers.failure_detection import GatewayDetector
-from envwire.client._drivers.this_process import THIS_PROCESS
+from envwire.client._transports.portability import THIS_PROCESS
 from envwire.v1 import environment_pb2 as pb
 
 

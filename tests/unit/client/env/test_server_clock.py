@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envwire.client._env.server_clock import ServerClock
+from envwire.client._env.step_line import ServerClock
 from envwire.v1 import environment_pb2 as pb
 
 #: The server's clock minus the client's, and seconds of each way.

@@ -250,7 +250,7 @@ def test_replay_has_a_limit_that_a_seed_sets_back(there: Mortal) -> None:
 def test_a_recording_goes_in_as_many_messages_as_it_takes(
     there: Mortal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("envwire.client._session.recording.request_log._PART_BYTES", 2000)
+    monkeypatch.setattr("envwire.client._session.request_log._PART_BYTES", 2000)
     env = remote(there, "FrozenLake-v1", "replay")
     expected = run(remote(there, "FrozenLake-v1", "raise"))
     assert identical(run(env, there.kill), expected)

@@ -10,9 +10,9 @@ from enum import Enum
 from typing import Any
 
 from envwire.client._session.client_session import ClientSession
-from envwire.client._session.events import Answered, Event, Refused, SendAgain
 from envwire.client._session.operations import Operation
-from envwire.client._session.recording.recording import Recording
+from envwire.client._session.recording import Recording
+from envwire.client._session.states import Answered, Event, Refused, SendAgain
 from envwire.client.errors import ServerUnavailableError
 from envwire.codec import envwire_family
 from envwire.server._session.session import Session

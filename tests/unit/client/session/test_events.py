@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envwire.client._session.events import Answered, Outcome, Refused, SendAgain
-from envwire.client._session.states import ProtocolError
+from envwire.client._session.states import Answered, Outcome, ProtocolError, Refused, SendAgain
 from envwire.v1 import status_pb2
 
 

@@ -15,10 +15,17 @@ import pytest
 
 import envwire.envs as gym
 from envwire.client._session.client_session import ClientSession
-from envwire.client._session.events import Refused, SendAgain
 from envwire.client._session.operations import Close, Replay, Reset, Step
-from envwire.client._session.recording.recording import Recording
-from envwire.client._session.states import TRANSITIONS, Move, ProtocolError, State, moved
+from envwire.client._session.recording import Recording
+from envwire.client._session.states import (
+    TRANSITIONS,
+    Move,
+    ProtocolError,
+    Refused,
+    SendAgain,
+    State,
+    moved,
+)
 from envwire.client.errors import RemoteError, SessionError
 from envwire.codec import FaultError, Reason, encode_fault, envwire_family
 from envwire.envs import spaces

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from envwire.client._drivers.blocking import BlockingDriver
-from envwire.client._errors.connections import timed_out
+from envwire.client._errors import timed_out
 from envwire.client.errors import RequestTimeoutError, ServerUnavailableError
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import session_header

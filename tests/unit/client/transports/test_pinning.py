@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from envwire.client import Credentials, ServerUnavailableError
-from envwire.client._transports.pinning import pinned
+from envwire.client._transports.resolving import pinned
 from envwire.client._transports.targets import ConnectWait
 
 PLAIN = Credentials(ca=None, cert=None, key=None, token=None)

@@ -13,9 +13,9 @@ from time import monotonic
 from typing import Any, Protocol
 
 from envwire.client._session.client_session import ClientSession
-from envwire.client._session.events import Event, Refused
 from envwire.client._session.operations import Step, StepAhead
 from envwire.client._session.repeating import Connection, awaited, settled, tried_again
+from envwire.client._session.states import Event, Refused
 from envwire.client.errors import ServerUnavailableError
 from envwire.wire.frames import Reply
 

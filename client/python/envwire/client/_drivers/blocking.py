@@ -9,15 +9,13 @@ from typing import Any, TypeVar
 
 from envwire.client._drivers.ahead import AHEAD, Sent, StepsAhead
 from envwire.client._drivers.coroutines import run
-from envwire.client._drivers.this_process import THIS_PROCESS
-from envwire.client._errors.losses import should_report
+from envwire.client._errors import should_report
 from envwire.client._session import repeating
 from envwire.client._session.client_session import ClientSession
-from envwire.client._session.events import Answered, Event, Outcome
 from envwire.client._session.operations import Close, Operation
 from envwire.client._session.requests import RENEW_LEASE
-from envwire.client._session.states import State
-from envwire.client._transports.portability import POLLIN, new_poll
+from envwire.client._session.states import Answered, Event, Outcome, State
+from envwire.client._transports.portability import POLLIN, THIS_PROCESS, new_poll
 from envwire.client._transports.transport import ARRIVED, InPlace, Pipelined, Transport
 from envwire.client.errors import RemoteError, ServerUnavailableError
 from envwire.v1 import environment_pb2 as pb

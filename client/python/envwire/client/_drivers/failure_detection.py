@@ -20,8 +20,8 @@ from functools import partial
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
-from envwire.client._drivers.this_process import THIS_PROCESS
-from envwire.client._errors.connections import server_dead
+from envwire.client._errors import server_dead
+from envwire.client._transports.portability import THIS_PROCESS
 from envwire.client._transports.transport import Probeable
 from envwire.client.credentials import Credentials
 from envwire.client.errors import ServerUnavailableError

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from envwire.client._drivers.call_guard import CallGuard
-from envwire.client._env.async_steps import AsyncSteps
 from envwire.client._env.attributes import EnvAttributes, defines
+from envwire.client._env.call_guard import AsyncSteps, CallGuard
 from envwire.client._env.episodes import call, generator, mirrored_step, reset, step_many
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.proxy_arguments import ProxyArguments

@@ -16,8 +16,11 @@ from envwire.client._env.episodes import call, generator
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.step_line import Call, StepLine
-from envwire.client._recovery.base_handle import BaseSessionHandle, ConnectionStats
-from envwire.client._recovery.session_handle import SessionHandle
+from envwire.client._recovery.session_handle import (
+    BaseSessionHandle,
+    ConnectionStats,
+    SessionHandle,
+)
 from envwire.client._session.attributes import (
     CallMethod,
     GetAttribute,
@@ -25,8 +28,8 @@ from envwire.client._session.attributes import (
     HasAttribute,
     SetAttribute,
 )
-from envwire.client._session.events import Notice
 from envwire.client._session.operations import NewSpaces
+from envwire.client._session.states import Notice
 from envwire.client.errors import InvalidRequestError, NotAllowedError
 from envwire.codec import (
     CodecError,

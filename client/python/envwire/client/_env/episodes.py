@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from envwire.client._env.np_random import MirroredRandom
-from envwire.client._recovery.base_handle import BaseSessionHandle
+from envwire.client._recovery.session_handle import BaseSessionHandle
 from envwire.client._session.attributes import GetRandom
 from envwire.client._session.operations import NewSpaces, Operation, Reset, Step, StepMany
 from envwire.client.errors import InvalidRequestError, RemoteEnvError, RemoteError

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from envwire.client._env.np_random import MirroredRandom
-from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.bring_back import replay
+from envwire.client._recovery.session_handle import BaseSessionHandle
 from envwire.client._session.attributes import GetRandom, HasAttribute
 from envwire.client._session.operations import NewSpaces, RestoreState, SaveState
-from envwire.client._session.recording.recording import Recording
+from envwire.client._session.recording import Recording
 from envwire.client.errors import InvalidRequestError, RemoteError
 from envwire.codec import Reason
 from envwire.v1 import spaces_pb2

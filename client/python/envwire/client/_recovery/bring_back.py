@@ -7,9 +7,9 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Protocol, TypeAlias, TypeVar
 
-from envwire.client._errors.losses import ENDS, is_lost
+from envwire.client._errors import ENDS, is_lost
 from envwire.client._session.operations import Operation, Replay
-from envwire.client._session.recording.recording import NO_LOSS, Loss, Recording, Replayable
+from envwire.client._session.recording import NO_LOSS, Loss, Recording, Replayable
 from envwire.client.errors import RemoteError, ReplayError, ReplayMismatchError
 from envwire.codec import Reason
 from envwire.v1 import environment_pb2 as pb

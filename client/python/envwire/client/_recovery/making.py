@@ -9,10 +9,10 @@ from typing import NamedTuple
 from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.failure_detection import FailureDetector, GatewayDetector
 from envwire.client._drivers.watched import WatchedTransport
-from envwire.client._errors.faults import note_making
+from envwire.client._errors import note_making
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.client_session import ClientSession
-from envwire.client._session.recording.recording import Recording
+from envwire.client._session.recording import Recording
 from envwire.client._transports.servers import Servers
 from envwire.client._transports.transport import DeviceSharing, Probeable, Transport
 from envwire.codec import Family
@@ -148,6 +148,6 @@ class SessionMaker:
             return ClientSession(self._family, timeout, recording, self.label, vector=vector)
         if isinstance(transport, DeviceSharing):
             transport.share(device)
-        from envwire.client._session.device_session import DeviceSession
+        from envwire.client._session.client_device import DeviceSession
 
         return DeviceSession(device, self._family, timeout, recording, self.label, vector=vector)

@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from envwire.client._errors.losses import ENDS, is_lost
+from envwire.client._errors import ENDS, is_lost
 from envwire.client._recovery.bring_back import Ask, Recovering, bring_back, replay_first_log
 from envwire.client._session.operations import Operation, Reset
-from envwire.client._session.recording.member_recording import MemberRecording
-from envwire.client._session.recording.recording import RESET_MASK, Recording
+from envwire.client._session.recording import RESET_MASK, MemberRecording, Recording
 from envwire.client.errors import RemoteError, ServerUnavailableError, StepTimeoutError
 from envwire.client.options import ConnectionOptions
 from envwire.codec.steps import StepResult

@@ -1,12 +1,18 @@
-"""The device on which a proxy's arrays are, and the memory there that its session shares."""
+"""The device on which a proxy's arrays are, the memory there that its session shares, and that session."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+from envwire.client._session.client_session import ClientSession
+from envwire.client._session.operations import Operation
+from envwire.client._session.recording import Recording
+from envwire.codec import Family
 from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.steps import DeviceStepCodec
 from envwire.device.devices import (
     DLPACK_CPU,
     DLPACK_CUDA,
@@ -18,6 +24,7 @@ from envwire.device.libraries import LIBRARIES
 from envwire.device.memory import identify, import_memory
 from envwire.device.shared_arrays import SharedArrays
 from envwire.v1 import direct_pb2, values_pb2
+from envwire.wire.frames import Area
 
 _log = logging.getLogger("envwire.client")
 
@@ -154,3 +161,44 @@ class ClientDevice:
         """Returns a request with its arrays (see `DeviceArrays.request_in_host_memory`)."""
         shared = self._shared
         return request if shared is None else shared.request_in_host_memory(request, own=own)
+
+
+class DeviceSession(ClientSession):
+    """The client's side of one session with arrays on a device.
+
+    Args:
+        device: The device, and what is shared there.
+        family: As for `ClientSession`, as are the others.
+        timeout: See there.
+        recording: See there.
+        label: See there.
+        vector: See there.
+    """
+
+    def __init__(
+        self,
+        device: ClientDevice,
+        family: Family,
+        timeout: float | None,
+        recording: Recording | None = None,
+        label: str = "",
+        *,
+        vector: bool = False,
+    ) -> None:
+        family = replace(family, arrays=device)
+        super().__init__(family, timeout, recording, label, vector=vector)
+        self._device = device
+        steps = DeviceStepCodec(family, device, vector=vector)
+        self._encode_step, self._decode_step = steps.encode_request, steps.decode_response
+
+    def next_request(self, operation: Operation[Any]) -> bytes:
+        """Returns the next request (see `ClientSession.next_request`), once the server may write its answer."""
+        self._device.begin()
+        request = super().next_request(operation)
+        self._device.finish()
+        return request
+
+    def _answered(self, message: bytes, attachments: Area | None) -> None:
+        if self._recording is not None:  # digests are of the elements, wherever they were
+            message = self._device.answer_in_host_memory(message, own=False)
+        super()._answered(message, attachments)

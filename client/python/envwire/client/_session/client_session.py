@@ -14,9 +14,7 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from envwire.client._errors.faults import broken_answer, exception
-from envwire.client._errors.losses import ENDS
-from envwire.client._session.events import Answered, Event, Notice, Refused, SendAgain, read_notices
+from envwire.client._errors import ENDS, broken_answer, exception
 from envwire.client._session.operations import (
     Close,
     Operation,
@@ -25,9 +23,23 @@ from envwire.client._session.operations import (
     StepAhead,
     numbered,
 )
-from envwire.client._session.recording.recording import Recording
+from envwire.client._session.recording import Recording
 from envwire.client._session.resuming import RetrySchedule
-from envwire.client._session.states import ANSWERED, MAKING, PENDING, REQUESTED, Move, State, moved
+from envwire.client._session.states import (
+    ANSWERED,
+    MAKING,
+    PENDING,
+    REQUESTED,
+    Answered,
+    Event,
+    Move,
+    Notice,
+    Refused,
+    SendAgain,
+    State,
+    moved,
+    read_notices,
+)
 from envwire.client.errors import InvalidRequestError, ServerUnavailableError
 from envwire.codec import Family, Reason, decode_fault
 from envwire.codec.durations import LONGEST_SECONDS, to_seconds

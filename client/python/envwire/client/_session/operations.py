@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
-from envwire.client._errors.faults import exception
+from envwire.client._errors import exception
 from envwire.codec import (
     Family,
     decode_fault,

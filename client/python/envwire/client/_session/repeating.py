@@ -13,10 +13,9 @@ from typing import Protocol
 from google.protobuf.message import DecodeError
 
 from envwire.client import errors
-from envwire.client._errors.connections import server_gone, server_unreachable, timed_out
-from envwire.client._errors.faults import broken_answer
+from envwire.client._errors import broken_answer, server_gone, server_unreachable, timed_out
 from envwire.client._session.client_session import ClientSession
-from envwire.client._session.events import Event, Refused, SendAgain
+from envwire.client._session.states import Event, Refused, SendAgain
 from envwire.wire.frames import Reply
 
 _log = logging.getLogger("envwire.client")

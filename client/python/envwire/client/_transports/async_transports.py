@@ -10,10 +10,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from envwire.client._errors.connections import broken
+from envwire.client._errors import broken
 from envwire.client._transports.direct.async_frames import AsyncFrames
 from envwire.client._transports.direct.direct import DirectTransport
-from envwire.client._transports.one_at_a_time import OneAtATime
+from envwire.client._transports.loop_waits import OneAtATime
 from envwire.client._transports.transport import Probeable, Transport
 from envwire.wire.envelope import STEP_REQUEST
 from envwire.wire.frames import Reply

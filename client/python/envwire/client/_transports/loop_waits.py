@@ -1,12 +1,15 @@
-"""A deadline and a future for exchanges in an event loop, both reused because new ones for each exchange cost more."""
+"""Exchanges in an event loop: a deadline and a future that are reused, since new ones for each exchange cost more."""
 
 from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextvars import Context
 from typing import Any, Generic, TypeVar
+
+from envwire.client._session.states import ProtocolError
+from envwire.wire.frames import Reply
 
 _T = TypeVar("_T")
 
@@ -152,3 +155,17 @@ class ReusableFuture(Generic[_T]):
         if self._failure is not None:
             raise self._failure
         return self._result  # type: ignore[return-value]
+
+
+class OneAtATime:
+    """The methods of `AsyncTransport` of a transport that carries one request at a time."""
+
+    pipelines = False
+
+    def send_ahead(self, _request: bytes, _timeout: float) -> None:
+        """Never happens."""
+        raise ProtocolError("this transport carries one request at a time")
+
+    def receive_ahead(self, _timeout: float) -> Awaitable[Reply]:
+        """Never happens."""
+        raise ProtocolError("this transport carries one request at a time")

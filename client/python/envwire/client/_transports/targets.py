@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from envwire.client._errors.connections import no_answer, nothing_listens
+from envwire.client._errors import no_answer, nothing_listens
 from envwire.codec.durations import LONGEST_SECONDS
 
 if TYPE_CHECKING:

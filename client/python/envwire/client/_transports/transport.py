@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from google.protobuf.message import DecodeError
 
-from envwire.client._errors.faults import broken_answer
+from envwire.client._errors import broken_answer
 from envwire.client.credentials import Credentials
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Area, Reply

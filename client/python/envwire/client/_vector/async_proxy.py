@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from envwire.client._drivers.call_guard import CallGuard
-from envwire.client._errors.losses import not_live
+from envwire.client._env.call_guard import CallGuard
+from envwire.client._errors import not_live
 from envwire.client._session.attributes import SetAttribute
 from envwire.client._session.operations import Render
 from envwire.client._session.requests import (

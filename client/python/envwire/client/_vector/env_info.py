@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, Generic
 
 from envwire.client._env.attributes import read_spaces
-from envwire.client._recovery.base_handle import ConnectionStats
-from envwire.client._session.events import Notice
+from envwire.client._recovery.session_handle import ConnectionStats
+from envwire.client._session.states import Notice
 from envwire.client._vector.batches import Bounds, Cut, cutter
 from envwire.client._vector.gathering import Gatherer, JoinInfos
 from envwire.client._vector.infos import join_infos

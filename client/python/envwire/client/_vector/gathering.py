@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from envwire.client._drivers.concurrently import at_once
+from envwire.client._drivers.coroutines import at_once
 from envwire.client._transports.portability import POLLIN, new_poll
 from envwire.client._transports.recycled import Recycled
 from envwire.client._vector.batches import BatchBuffer, Merge, merger, row_bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from envwire.client._drivers.concurrently import at_once
+from envwire.client._drivers.coroutines import at_once
 from envwire.client._env.viewer import HUMAN
 from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.strategies import SHARD_STRATEGIES

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from envwire.client._drivers.concurrently import at_once
-from envwire.client._drivers.coroutines import run
-from envwire.client._recovery.base_handle import BaseSessionHandle
+from envwire.client._drivers.coroutines import at_once, run
+from envwire.client._recovery.session_handle import BaseSessionHandle
 from envwire.client._session.attributes import CallMethod, GetAttribute, GetGenerators, SetAttribute
 from envwire.client._session.operations import Render
 from envwire.client._vector.async_calls import AsyncCalls

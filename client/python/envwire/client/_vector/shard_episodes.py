@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from envwire.client._recovery.base_handle import BaseSessionHandle
+from envwire.client._recovery.session_handle import BaseSessionHandle
 from envwire.client._session.operations import Operation, Reset, Step
 from envwire.client._vector.batches import ResetOptions
 from envwire.client._vector.infos import Infos

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from envwire.client._drivers.blocking import BlockingDriver
-from envwire.client._drivers.concurrently import at_once
-from envwire.client._drivers.this_process import THIS_PROCESS
-from envwire.client._errors.losses import not_live, should_report
+from envwire.client._drivers.coroutines import at_once
+from envwire.client._errors import not_live, should_report
 from envwire.client._recovery.session_handle import SessionHandle
+from envwire.client._transports.portability import THIS_PROCESS
 from envwire.client._vector.layout import ShardSpec
 from envwire.client._vector.making import VectorServers
 from envwire.client._vector.shards import Shard

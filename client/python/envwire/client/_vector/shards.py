@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from envwire.client._drivers.coroutines import run
-from envwire.client._recovery.base_handle import BaseSessionHandle
-from envwire.client._recovery.session_handle import SessionHandle
+from envwire.client._recovery.session_handle import BaseSessionHandle, SessionHandle
 from envwire.client._session.operations import Operation, Reset, Step
 from envwire.client._vector.batches import Bounds, ResetOptions
 from envwire.client._vector.shard_episodes import ShardEpisodes, StepResult

@@ -46,9 +46,9 @@ def asking(
 def unanswered(target: str, details: str) -> str:
     """Describes a call that got no answer, in fewer words than gRPC if all addresses refused the connection."""
     from envwire.client import Credentials
-    from envwire.client._errors.connections import unavailable_through
+    from envwire.client._errors import unavailable_through
     from envwire.client._transports.grpc.grpc_connection import is_refusal
-    from envwire.client._transports.proxies import proxy_variable
+    from envwire.client._transports.resolving import proxy_variable
 
     if variable := proxy_variable(target, Credentials(token=None)):
         return str(unavailable_through(variable, target, details))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from envwire.client import Credentials, RemoteEnv
-from envwire.client._errors.faults import checked
+from envwire.client._errors import checked
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.direct.direct import DirectTransport
 from envwire.client._transports.transport import Transport, call

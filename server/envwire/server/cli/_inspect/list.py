@@ -25,7 +25,7 @@ def list_environments(target: Target, as_json: AsJson = False) -> None:
 
     Example: envwire list localhost:50051 | grep ALE/
     """
-    from envwire.client._errors.faults import checked
+    from envwire.client._errors import checked
     from envwire.client._transports.by_name import open_transport
     from envwire.client._transports.transport import call
     from envwire.server.cli._inspect.tables import print_table

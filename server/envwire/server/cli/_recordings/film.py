@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from envwire.client._errors.faults import checked
+from envwire.client._errors import checked
 from envwire.codec import decode_mapping, decode_value, envwire_family
 from envwire.server._grammar import counted
 from envwire.server._recording.reader import RecordedSession, RecordingError

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from envwire.client._errors.faults import checked
+from envwire.client._errors import checked
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.transport import Transport, call
 from envwire.server._ipc.session_requests import SESSION_REQUESTS

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from envwire.client._session.recording.member_recording import MemberRecording
-from envwire.client._session.recording.member_request_log import MemberRequestLog
-from envwire.client._session.recording.request_log import RequestLog
+from envwire.client._session.recording import MemberRecording
+from envwire.client._session.request_log import MemberRequestLog, RequestLog
 from envwire.client.errors import ReplayMismatchError
 from envwire.codec import encode_value
 from envwire.codec.digests import RollingDigest
@@ -103,8 +102,8 @@ def test_what_outlasts_episodes_goes_before_them() -> None:
 
 
 def test_it_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envwire.client._session.recording.member_request_log.MAX_BYTES", 10_000)
-    monkeypatch.setattr("envwire.client._session.recording.request_log.MAX_BYTES", 10_000)
+    monkeypatch.setattr("envwire.client._session.request_log.MAX_BYTES", 10_000)
+    monkeypatch.setattr("envwire.client._session.request_log.MAX_BYTES", 10_000)
     recorded, long = log(size=1, limit=10_000), RequestLog(10_000)
     for number in range(300):
         recorded.add(STEP, answer(number), {} if number else {0: None})
@@ -115,7 +114,7 @@ def test_it_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_it_forgot_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envwire.client._session.recording.member_request_log.MAX_BYTES", 30_000)
+    monkeypatch.setattr("envwire.client._session.request_log.MAX_BYTES", 30_000)
     recorded = log(size=1, limit=10_000)
     for number in range(3000):
         recorded.add(STEP, answer(number), {0: None} if number % 10 == 0 else {})

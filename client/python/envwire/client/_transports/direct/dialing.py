@@ -13,8 +13,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from envwire.client._errors.connections import refused, unavailable
-from envwire.client._errors.losses import ENDS
+from envwire.client._errors import ENDS, refused, unavailable
 from envwire.client._transports.direct.direct_channel import Channel, TimedChannel, open_channels
 from envwire.client._transports.direct.encodings import offer_encodings
 from envwire.client._transports.direct.known_ports import (

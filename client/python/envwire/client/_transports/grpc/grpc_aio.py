@@ -8,11 +8,10 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from envwire.client._errors.connections import broken, timed_out
+from envwire.client._errors import broken, timed_out
 from envwire.client._transports.grpc.grpc_connection import INTERACT, open_loop_channel, status_of
 from envwire.client._transports.grpc.grpc_transports import StreamTransport
-from envwire.client._transports.loop_waits import LoopDeadline
-from envwire.client._transports.one_at_a_time import OneAtATime
+from envwire.client._transports.loop_waits import LoopDeadline, OneAtATime
 from envwire.codec.fastpath.attached_arrays import extract_arrays
 from envwire.wire.envelope import RESPONSES, with_header
 from envwire.wire.frames import Reply

@@ -15,17 +15,17 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from envwire.client._errors.connections import (
+from envwire.client._errors import (
+    CLASSES_BY_CODE,
     refused,
     timed_out,
     too_large,
     unavailable,
     unavailable_through,
 )
-from envwire.client._errors.faults import CLASSES_BY_CODE
 from envwire.client._transports.grpc import forking
 from envwire.client._transports.grpc.tls_faults import tls_fault
-from envwire.client._transports.proxies import proxy_variable
+from envwire.client._transports.resolving import proxy_variable
 from envwire.client._transports.targets import ConnectWait
 from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError, ServerUnavailableError

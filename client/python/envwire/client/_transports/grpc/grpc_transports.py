@@ -12,8 +12,8 @@ from typing import Any
 
 import grpc
 
-from envwire.client._drivers.watchdog import Deadline
-from envwire.client._errors.connections import broken, timed_out
+from envwire.client._drivers.watched import Deadline
+from envwire.client._errors import broken, timed_out
 from envwire.client._transports.grpc.forking import forks
 from envwire.client._transports.grpc.gateway import make_with_ticket
 from envwire.client._transports.grpc.grpc_connection import (

@@ -10,7 +10,7 @@ from typing import Any
 
 import grpc
 
-from envwire.client._errors.connections import timed_out
+from envwire.client._errors import timed_out
 from envwire.client._session.requests import GET_STATS
 from envwire.client._transports.grpc.forking import forks
 from envwire.client._transports.grpc.grpc_connection import PATHS, Connection, status_of, trailer

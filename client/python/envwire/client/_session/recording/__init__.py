@@ -1,1 +1,0 @@
-"""Recordings: the requests of a session that are replayed after it was lost."""
