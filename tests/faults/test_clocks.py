@@ -17,7 +17,7 @@ from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.frames import ChannelUse
-from envwire.server._ipc.scoreboard_row import Counters
+from envwire.server._ipc.scoreboard import Counters
 from envwire.server._processes.link import SessionLink
 from envwire.server._processes.process import Process
 

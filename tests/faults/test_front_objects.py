@@ -12,8 +12,8 @@ from itertools import pairwise
 import pytest
 import uvloop
 
+from envwire.server._front import observed_status
 from envwire.server._front.front import Front
-from envwire.server._front.observing import history
 from envwire.server._front.sessions import table
 from envwire.server._processes.process import GRACE_SECONDS, Process
 from envwire.server.config import ServerConfig
@@ -68,7 +68,7 @@ def test_sessions_leave_no_objects(
 ) -> None:
     monkeypatch.setattr(table, "_REMEMBERED", REMEMBERED)
     for kept in ("KEPT", "_IN_DETAIL"):
-        monkeypatch.setattr(history, kept, REMEMBERED)
+        monkeypatch.setattr(observed_status, kept, REMEMBERED)
 
     shared = int(sessions_per_process > 1)
     gc.collect()

@@ -21,8 +21,8 @@ from envwire.client.otel import TracedCredentials
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.client import TRUSTED, Client
 from envwire.server._front.grpc.tracing import Tracing
-from envwire.server._front.sessions.stream import Stream
-from envwire.server._ipc.fault_replies import fault_reply
+from envwire.server._front.sessions.table import Stream
+from envwire.server._ipc.refusals import fault_reply
 from envwire.v1 import environment_pb2 as pb
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"

@@ -18,7 +18,7 @@ from envwire.codec import Reason, encode_value
 from envwire.envs.vector import AutoresetMode
 from envwire.server import InProcessTransport
 from envwire.server._front.sessions import life
-from envwire.server._ipc.session_requests import SESSION_REQUESTS
+from envwire.server._ipc.refusals import SESSION_REQUESTS
 from envwire.server._session.states import TRANSITIONS, Event, State
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import spaces_pb2, values_pb2

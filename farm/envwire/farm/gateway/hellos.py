@@ -13,7 +13,7 @@ from envwire.codec import FaultError, Reason
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.v1 import farm_pb2 as pb
 from envwire.server._auth.access import PeerIdentity
-from envwire.server._ipc.fault_replies import malformed
+from envwire.server._ipc.refusals import malformed
 from envwire.wire.addresses import parse_address
 
 #: The folder of the proto file that describes the messages.

@@ -31,7 +31,7 @@ from envwire.farm.v1 import farm_pb2 as pb
 from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._auth.client import Client
 from envwire.server._front.grpc.edge import Context, abort_unauthenticated, peer_identity
-from envwire.server._ipc.fault_replies import malformed
+from envwire.server._ipc.refusals import malformed
 
 #: Longest time between two reports of a server, in seconds.
 HEARTBEAT_SECONDS = 1.0

@@ -10,7 +10,7 @@ from envwire.farm.v1 import farm_pb2
 from envwire.server._auth.scopes import EVERYTHING, Scope
 from envwire.server._auth.server_patterns import ANY_SERVER, ServerPatterns
 from envwire.server._grammar import enumerated
-from envwire.server._ipc.session_requests import SESSION_REQUESTS
+from envwire.server._ipc.refusals import SESSION_REQUESTS
 
 _ADMINS = frozenset({Scope.ADMIN})
 _PLAYERS = _ADMINS | {Scope.PLAY}

@@ -11,7 +11,7 @@ from envwire.codec.durations import to_duration
 from envwire.server._auth.client import Client
 from envwire.server._front.makes.make_deduplicator import MakeDeduplicator
 from envwire.server._front.makes.making import SessionMaker
-from envwire.server._front.sessions.step_times import StepTimes
+from envwire.server._front.sessions.session_totals import StepTimes
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._processes.forkserver_start import Loaded
 from envwire.server._processes.placement import cpu_count

@@ -19,28 +19,24 @@ from envwire.codec import FaultError, Reason, fault_from_exception
 from envwire.farm.v1 import farm_pb2
 from envwire.server._auth.access import Access
 from envwire.server._auth.client import TRUSTED, Client
-from envwire.server._front.admin_service import AdminService
+from envwire.server._front.admin_service import AdminService, DrainOrder, Notices
 from envwire.server._front.control_service import ControlService
-from envwire.server._front.direct.listener import DirectListener
-from envwire.server._front.draining import DrainOrder, Notices
-from envwire.server._front.farm.orders import SlotOrders
-from envwire.server._front.farm.totals import totals_of, usage_of_slots
+from envwire.server._front.direct_listener import DirectListener
+from envwire.server._front.farm.orders import SlotOrders, totals_of, usage_of_slots
 from envwire.server._front.http.port import Routes, operations
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.makes.recordings import Recordings
 from envwire.server._front.makes.request_size import check_size, split_session_request
 from envwire.server._front.makes.warm_pool import WarmPool
-from envwire.server._front.observing.service import ObserveService
+from envwire.server._front.observing import ObserveService
 from envwire.server._front.reloading import Reloading
 from envwire.server._front.sessions.life import END_REASONS, Event
 from envwire.server._front.sessions.record import SessionRecord
-from envwire.server._front.sessions.stream import Stream
-from envwire.server._front.sessions.table import Sessions
+from envwire.server._front.sessions.table import Sessions, Stream
 from envwire.server._ipc.allocation import Heap
-from envwire.server._ipc.fault_replies import fault_reply, malformed
-from envwire.server._ipc.session_requests import SESSION_REQUESTS
-from envwire.server._processes.groups.groups import Groups
+from envwire.server._ipc.refusals import SESSION_REQUESTS, fault_reply, malformed
+from envwire.server._processes.groups import Groups
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import (

@@ -14,7 +14,7 @@ from envwire.codec import FaultError, Reason
 from envwire.server._auth.reloading import stamp
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._processes.forkserver_start import ForkserverError
-from envwire.server._processes.groups.groups import Group
+from envwire.server._processes.groups import Group
 
 _log = logging.getLogger("envwire.server")
 

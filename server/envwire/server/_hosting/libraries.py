@@ -18,7 +18,7 @@ from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
 from envwire.server._grammar import did_you_mean
 from envwire.server._hosting.imports import import_named
 from envwire.server._hosting.library import PETTINGZOO_PREFIX, Library, unmatched
-from envwire.server._ipc.unknown_environment import unknown_environment
+from envwire.server._ipc.refusals import unknown_environment
 from envwire.server._version import VERSION
 from envwire.v1 import environment_pb2
 

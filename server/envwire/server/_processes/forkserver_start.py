@@ -8,12 +8,13 @@ import json
 import os
 import socket
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 from envwire.server._ipc.child_program import wait_or_kill
 from envwire.server._ipc.orphans import spared
-from envwire.server._processes.output import OutputTail
+from envwire.server._processes.endpoints import OutputTail
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 
@@ -190,3 +191,57 @@ def _introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> Loaded
         pb.LibraryInfo(name=name, version=version) for name, version in header["libraries"]
     ]
     return Loaded(environments, libraries, header["files"], header["threads"], header["not_held"])
+
+
+class Lifelines:
+    """The pipes of the processes that one fork server started.
+
+    Each process has its own. Whoever has one end of a pipe can open the other, and a byte in it kills as its end does:
+    with a pipe for all, an environment could end the sessions of others.
+    """
+
+    def __init__(self) -> None:
+        self._ends: set[BinaryIO] = set()
+        self._closed = False
+
+    @contextlib.contextmanager
+    def opened(self, on_exit: OnExit) -> Generator[tuple[int, OnExit]]:
+        """Opens the pipe of a process that is forked inside the `with` block.
+
+        Args:
+            on_exit: Called with the process's exit status.
+
+        Yields:
+            The process's descriptor, which is closed here when the block ends, and what to call with its exit status.
+
+        Raises:
+            ForkError: The server is stopping.
+            OSError: Too many files are open.
+        """
+        if self._closed:
+            raise ForkError("the server is stopping")
+        theirs, ours = os.pipe2(os.O_CLOEXEC)
+        end = os.fdopen(ours, "wb", buffering=0)
+        self._ends.add(end)
+
+        def on_end(status: int) -> None:
+            self._close(end)
+            on_exit(status)
+
+        try:
+            yield theirs, on_end
+        except BaseException:
+            self._close(end)
+            raise
+        finally:
+            os.close(theirs)
+
+    def _close(self, end: BinaryIO) -> None:
+        self._ends.discard(end)
+        end.close()
+
+    def close(self) -> None:
+        """Kills the processes that are left; no others can be started."""
+        self._closed = True
+        for end in list(self._ends):
+            self._close(end)

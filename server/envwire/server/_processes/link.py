@@ -22,10 +22,11 @@ from envwire.server._ipc.frames import (
     FrameError,
     FrameReader,
     Kind,
+    Picture,
     pack_header,
+    read_picture,
 )
 from envwire.server._ipc.message_slots import MIN_SLOT_BYTES, MessageSlots
-from envwire.server._ipc.pictures import Picture, read_picture
 from envwire.wire.envelope import RESPONSES
 
 #: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.

@@ -8,7 +8,7 @@ from typing import Any
 
 from envwire.codec import FaultError, Reason, encode_fault, fault_from_exception
 from envwire.server._grammar import counted
-from envwire.server._ipc.fault_replies import reply_too_large
+from envwire.server._ipc.refusals import reply_too_large
 from envwire.server._session.hosted_env import HostedEnv
 from envwire.server._session.replay import PART_SECONDS
 from envwire.server._session.states import State

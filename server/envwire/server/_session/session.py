@@ -22,10 +22,9 @@ from envwire.codec.fastpath.step_codec import step_codec
 from envwire.codec.steps import DeviceStepCodec, StepCodec
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
 from envwire.server._hosting.vector.vector_hosts import is_vector
-from envwire.server._ipc.fault_replies import fault_reply
-from envwire.server._ipc.scoreboard_row import Row
-from envwire.server._ipc.session_requests import SESSION_REQUESTS
-from envwire.server._session import refused_requests
+from envwire.server._ipc import refusals
+from envwire.server._ipc.refusals import SESSION_REQUESTS, fault_reply
+from envwire.server._ipc.scoreboard import Row
 from envwire.server._session.chunks import read_chunk, take_chunk
 from envwire.server._session.counting import EpisodeStatistics
 from envwire.server._session.hosted_env import Answer, HostedEnv
@@ -158,10 +157,10 @@ class Session:
             return _fault(FaultError(Reason.MALFORMED_REQUEST, f"not an InteractRequest: {error}"))
         kind = request.WhichOneof("request")
         if kind is None or kind not in SESSION_REQUESTS:
-            return _fault(refused_requests.not_for_a_session(kind))
+            return _fault(refusals.not_for_a_session(kind))
         body = getattr(request, kind)
         if body.HasField("header"):
-            return _fault(refused_requests.has_header(kind))
+            return _fault(refusals.has_header(kind))
         return self._serve_numbered(raw, kind, body, attach)
 
     def _serve_numbered(self, raw: bytes, kind: str, body: Any, attach: bool) -> Packet:
@@ -177,7 +176,7 @@ class Session:
         if kind == "step" and body.ahead:
             self._keep_unreceived(body.ahead)
             if not self._may_go_on():
-                return refused_requests.NOT_TAKEN
+                return refusals.NOT_TAKEN
         else:
             self._unreceived.clear()
         begun = time.monotonic_ns()
@@ -212,7 +211,7 @@ class Session:
         message = self._reply.message
         return (
             message[:1] == _STEP_ANSWER
-            and message != refused_requests.NOT_TAKEN.message
+            and message != refusals.NOT_TAKEN.message
             and not answers_chunk(message)
             and self.state is not State.ENDED
             and self._reply.size <= self._max_message_bytes
@@ -344,9 +343,9 @@ class Session:
         if sequence == self._sequence and self._request:
             kept = Answered(self._request, self._reply)
         if kept is None:
-            return _fault(refused_requests.sequence_gap(sequence, self._sequence + 1))
+            return _fault(refusals.sequence_gap(sequence, self._sequence + 1))
         if raw != kept.request:
-            return _fault(refused_requests.sequence_reused(sequence))
+            return _fault(refusals.sequence_reused(sequence))
         if self.counts is not None:
             self.counts.add_repeat()
         return kept.reply if attach else inline_arrays(kept.reply)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from dataclasses import dataclass
 
-from envwire.server._ipc.scoreboard_row import Row
+from envwire.server._ipc.scoreboard import Row
 from envwire.server._session.session import Session
 from envwire.server._session.warning_log import WarningRecorder
 from envwire.server._worker.direct.channel import Channel

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from envwire.server._front.accepting import Bounds, Newcomers
+from envwire.server._front.ports import Bounds, Newcomers
 
 
 def left_after(arrivals: str, bounds: Bounds, identified: str = "") -> str:

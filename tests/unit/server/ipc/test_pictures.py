@@ -8,8 +8,7 @@ import struct
 import numpy as np
 import pytest
 
-from envwire.server._ipc.frames import FrameError
-from envwire.server._ipc.pictures import MAX_SIDE, pack_picture, pack_reason, read_picture
+from envwire.server._ipc.frames import MAX_SIDE, FrameError, pack_picture, pack_reason, read_picture
 
 HEAD = struct.Struct("<HHd")
 

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from envwire.server._ipc.scoreboard import MARKS, Scoreboard, make_scoreboard
-from envwire.server._ipc.scoreboard_row import EPISODES, loss_reason
+from envwire.server._ipc.scoreboard import EPISODES, MARKS, Scoreboard, loss_reason, make_scoreboard
 
 ROWS = 3
 Pair = tuple[Scoreboard, Scoreboard]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gymnasium
 import pytest
 
-from envwire.server._ipc.unknown_environment import unknown_environment
+from envwire.server._ipc.refusals import unknown_environment
 
 SERVED = [("envwire", "CartPole-v1"), ("envwire", "Pendulum-v1")]
 

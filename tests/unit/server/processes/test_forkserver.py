@@ -15,8 +15,7 @@ import pytest
 from envwire.server._ipc.frames import FrameError
 from envwire.server._ipc.orphans import children
 from envwire.server._processes import forkserver as module
-from envwire.server._processes.adopted import Adopted
-from envwire.server._processes.forkserver import ForkserverLink
+from envwire.server._processes.forkserver import Adopted, ForkserverLink
 from envwire.server._processes.forkserver_start import (
     START_SECONDS,
     ForkError,

@@ -16,8 +16,8 @@ from envwire.server._ipc.frames import (
     FrameReader,
     Kind,
     pack_header,
+    pack_reason,
 )
-from envwire.server._ipc.pictures import pack_reason
 from envwire.server._processes.link import Link, LinkLostError, SessionLink
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from envwire.server._processes.output import LINES_PER_SECOND, OutputLog
+from envwire.server._processes.endpoints import LINES_PER_SECOND, OutputLog
 
 
 class Clock:

@@ -16,8 +16,7 @@ import uvloop
 from envwire.codec import FaultError, Reason
 from envwire.server._ipc.frames import FORK
 from envwire.server._processes import process as process_module
-from envwire.server._processes.forkserver_start import ForkError, OnExit
-from envwire.server._processes.lifelines import Lifelines
+from envwire.server._processes.forkserver_start import ForkError, Lifelines, OnExit
 from envwire.server._processes.process import Process
 
 

@@ -13,7 +13,7 @@ from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
 from envwire.server._front.makes.fair_queue import FairQueue
 from envwire.server._grammar import counted
-from envwire.server._ipc.unknown_environment import unknown_environment
+from envwire.server._ipc.refusals import unknown_environment
 
 #: How long a Make waits for servers to register, in seconds: after a gateway's start, or while all servers that offer
 #: the environment are silent. Servers register again within a second.

@@ -20,7 +20,7 @@ from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.relaying.links import RefusedError, ServerGoneError
 from envwire.server._auth.client import Client
 from envwire.server._front.tally import MADE, Tally
-from envwire.server._ipc.fault_replies import fault_reply
+from envwire.server._ipc.refusals import fault_reply
 from envwire.v1 import environment_pb2 as pb
 
 _log = logging.getLogger("envwire.farm")

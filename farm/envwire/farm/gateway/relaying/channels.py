@@ -23,13 +23,12 @@ from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.relaying.links import ServerGoneError
 from envwire.farm.gateway.relaying.routing import Routes
 from envwire.server._auth.tls import server_tls
-from envwire.server._front.accepting import Acceptor, Bounds
-from envwire.server._front.direct.frames import receive_hello_frame, response_frame
 from envwire.server._front.farm.relay_preamble import KEY_BYTES, MOST_OPENING
 from envwire.server._front.farm.relay_preamble import PREAMBLE as SERVERS_PREAMBLE
+from envwire.server._front.hello_frames import receive_hello_frame, response_frame
 from envwire.server._front.pipe import PipeEnd
-from envwire.server._front.ports import cannot_bind, set_options
-from envwire.server._ipc.fault_replies import fault_reply, malformed
+from envwire.server._front.ports import Acceptor, Bounds, cannot_bind, set_options
+from envwire.server._ipc.refusals import fault_reply, malformed
 from envwire.v1 import direct_pb2, status_pb2
 from envwire.wire.frames import PREAMBLE
 

@@ -9,7 +9,7 @@ from envwire.codec import FaultError, Reason
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Liveness, Member
 from envwire.farm.gateway.relaying.links import Link, ServerGoneError
-from envwire.server._ipc.session_requests import SESSION_REQUESTS
+from envwire.server._ipc.refusals import SESSION_REQUESTS
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import split_header
 

@@ -18,7 +18,7 @@ from envwire.server._auth.reloading import Reloaded
 from envwire.server._auth.tls import Certificates, server_tls
 from envwire.server._front.grpc.forwarding import Forwarder, forwarded
 from envwire.server._front.ports import check_free
-from envwire.server._ipc.fault_replies import fault_reply
+from envwire.server._ipc.refusals import fault_reply
 from envwire.server._logs import extra
 from envwire.server._settings.listening import Listening
 from envwire.v1 import status_pb2

@@ -1,8 +1,13 @@
-"""The gRPC server: connects the services, health and reflection to the front."""
+"""The gRPC server: connects the services, health and reflection to the front.
+
+A watcher of ObserveService that does not read is dropped, and never delays anyone else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,9 +18,11 @@ from grpc_health.v1 import health, health_pb2
 from grpc_reflection.v1alpha import reflection
 
 from envwire.admin.v1 import admin_pb2
-from envwire.codec import FaultError
+from envwire.codec import FaultError, Reason
 from envwire.codec.errors.statuses import TRAILER
-from envwire.server._front.admin_requests import PROTOS
+from envwire.observe.v1 import observe_pb2
+from envwire.server._auth.access import Access
+from envwire.server._auth.client import Client
 from envwire.server._front.front import Front
 from envwire.server._front.grpc.edge import (
     Context,
@@ -31,15 +38,76 @@ from envwire.server._front.grpc.service import (
     SERVICE,
     method_handlers,
     read_message,
+    refusing,
+    request_of,
     scoped_methods,
 )
 from envwire.server._front.grpc.tracing import tracing
-from envwire.server._front.grpc.watching import SERVICE as WATCHING
-from envwire.server._front.grpc.watching import watching_handlers
-from envwire.server._front.sessions.stream import Exchange, Stream
+from envwire.server._front.observing import Identify, ObserveService
+from envwire.server._front.sessions.table import Exchange, Stream
+from envwire.server._ipc.refusals import PROTOS
 from envwire.server.config import ServerConfig
 from envwire.v1 import status_pb2
 from envwire.wire.envelope import REQUESTS, RESPONSES
+
+OBSERVE_SERVICE = observe_pb2.DESCRIPTOR.services_by_name["ObserveService"].full_name
+_PROTOS = "envwire/observe/v1"
+#: Seconds for which a watcher may leave a message unread before it is dropped.
+_UNREAD_SECONDS = 10.0
+
+_Stream = Callable[[bytes, Identify], AsyncGenerator[Any]]
+
+
+def watching_handlers(service: ObserveService, access: Access) -> grpc.GenericRpcHandler:
+    """Returns the gRPC handlers of ObserveService.
+
+    Args:
+        service: Serves the requests.
+        access: Identifies callers.
+    """
+    handlers: dict[str, Any] = {
+        "Watch": grpc.stream_stream_rpc_method_handler(
+            partial(_call, access, "watch", service.watch)
+        ),
+        "WatchFrames": grpc.stream_stream_rpc_method_handler(
+            partial(_call, access, "watch_frames", service.watch_frames)
+        ),
+        **scoped_methods(access, {"describe_session": service.describe_session}, _PROTOS),
+    }
+    return grpc.method_handlers_generic_handler(OBSERVE_SERVICE, handlers)
+
+
+def _identify(access: Access, context: Context, kind: str) -> Identify:
+    """Returns a function that identifies the caller and checks its scope; checks them once right away."""
+    follow = access.follow(peer_identity(context, access))
+
+    def identify() -> Client:
+        client = follow()
+        client.check(kind)
+        return client
+
+    identify()
+    return identify
+
+
+async def _call(access: Access, kind: str, stream: _Stream, _: Any, context: Context) -> None:
+    async with refusing(context, _PROTOS):
+        identify = _identify(access, context, kind)
+        async with aclosing(stream(await request_of(context), identify)) as messages:
+            async for message in messages:
+                identify()
+                await _write(context, message.SerializeToString())
+
+
+async def _write(context: Context, message: bytes) -> None:
+    try:
+        await asyncio.wait_for(context.write(message), _UNREAD_SECONDS)
+    except asyncio.TimeoutError:
+        raise FaultError(
+            Reason.CAPACITY_REACHED,
+            f"a message was left unread for {_UNREAD_SECONDS:g} s; read faster, or ask for a longer period",
+        ) from None
+
 
 _ADMIN = admin_pb2.DESCRIPTOR.services_by_name["AdminService"].full_name
 
@@ -115,7 +183,7 @@ class GrpcServer:
         )
         self._server.add_generic_rpc_handlers(handlers)
         if not config.tokens:  # unauthenticated callers get only health checks
-            names = (SERVICE, _ADMIN, WATCHING, health.SERVICE_NAME, reflection.SERVICE_NAME)
+            names = (SERVICE, _ADMIN, OBSERVE_SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(names, self._server)
         self._port = GrpcPort(self._server, config, front.access)
 

@@ -15,7 +15,7 @@ from envwire.codec import FaultError
 from envwire.server._auth.access import Access
 from envwire.server._auth.client import Client
 from envwire.server._front.grpc.edge import Context, abort, peer_identity
-from envwire.server._ipc.fault_replies import fault_reply, malformed
+from envwire.server._ipc.refusals import fault_reply, malformed
 from envwire.v1 import environment_pb2 as pb
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"]

@@ -20,7 +20,7 @@ from envwire.codec.errors.statuses import reason_of
 from envwire.server._auth.client import Client
 from envwire.server._front.grpc.edge import Context
 from envwire.server._front.makes.request_size import split_session_request
-from envwire.server._front.sessions.stream import Exchange, Stream
+from envwire.server._front.sessions.table import Exchange, Stream
 from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb

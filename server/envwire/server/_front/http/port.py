@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._auth.tls import server_tls
-from envwire.server._front.accepting import Acceptor, Bounds
-from envwire.server._front.ports import cannot_bind
+from envwire.server._front.ports import Acceptor, Bounds, cannot_bind
 from envwire.server._settings.listening import Listening
 
 if TYPE_CHECKING:

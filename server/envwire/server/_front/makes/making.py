@@ -21,12 +21,12 @@ from envwire.server._front.sessions.backlog import Backlog
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.log import log_made, log_not_made
 from envwire.server._front.sessions.record import SessionRecord
-from envwire.server._front.sessions.step_times import kind_of
+from envwire.server._front.sessions.session_totals import kind_of
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._front.tally import MADE
-from envwire.server._ipc.pictures import RENDER_MODE
+from envwire.server._ipc.frames import RENDER_MODE
 from envwire.server._processes.forkserver_start import ForkError, ForkserverError
-from envwire.server._processes.groups.groups import Group
+from envwire.server._processes.groups import Group
 from envwire.server._processes.process import Process
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb

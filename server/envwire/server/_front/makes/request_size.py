@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from envwire.codec import FaultError, Reason
-from envwire.server._ipc.fault_replies import malformed
-from envwire.server._ipc.session_requests import SESSION_REQUESTS
+from envwire.server._ipc.refusals import SESSION_REQUESTS, malformed
 from envwire.v1 import environment_pb2
 from envwire.wire.envelope import REQUESTS, Addressed, split_header
 

@@ -16,7 +16,7 @@ from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._logs import extra
 from envwire.server._processes.forkserver_start import Loaded
-from envwire.server._processes.groups.groups import Group, Groups
+from envwire.server._processes.groups import Group, Groups
 from envwire.server._processes.link import LinkLostError, SessionLink
 from envwire.server._processes.process import Process
 from envwire.server._settings.warm_items import WarmItem, read_item

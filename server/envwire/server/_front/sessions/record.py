@@ -24,9 +24,8 @@ from envwire.server._front.sessions.life import (
     describe_exit,
 )
 from envwire.server._front.sessions.liveness import ConnectionMonitor, SessionLiveness
-from envwire.server._ipc.frames import ChannelUse
-from envwire.server._ipc.pictures import Picture
-from envwire.server._ipc.scoreboard_row import Counters, Episode
+from envwire.server._ipc.frames import ChannelUse, Picture
+from envwire.server._ipc.scoreboard import Counters, Episode
 from envwire.server._processes.link import LinkLostError, SessionLink
 from envwire.server._processes.process import Process
 from envwire.server._processes.resources import Resources, resources_of

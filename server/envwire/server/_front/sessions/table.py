@@ -6,15 +6,15 @@ import copy
 import hmac
 import secrets
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
+from envwire.server._auth.client import Client
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.log import log_end, log_not_swept, log_unused
 from envwire.server._front.sessions.record import SessionRecord
-from envwire.server._front.sessions.session_totals import MakeTimings, SessionTotals
-from envwire.server._front.sessions.slot_usage import SlotUsage
+from envwire.server._front.sessions.session_totals import MakeTimings, SessionTotals, SlotUsage
 from envwire.server._front.sessions.slots import GroupSlots, Reservations
 from envwire.server._front.tally import Tally
 from envwire.server._grammar import counted
@@ -297,3 +297,34 @@ def _sweep(session: SessionRecord, now: float) -> None:
         session.end(Event.IDLE)
     elif session.begins_to_end(left):
         log_unused(session, left)
+
+
+class Stream:
+    """The sessions that one stream used.
+
+    Attributes:
+        used: The sessions, by id.
+        client: The client that used one last. It may play, so until it changes its steps need no further check.
+    """
+
+    client: Client | None = None
+
+    def __init__(self) -> None:
+        self.used: dict[str, SessionRecord] = {}
+
+    def use(self, session: SessionRecord, client: Client) -> None:
+        """Records that a client used a session, whose secret it presented."""
+        self.client = client
+        if session.id not in self.used:
+            self.used = {name: used for name, used in self.used.items() if used.end_reason is None}
+            self.used[session.id] = session
+            session.attach()
+
+    def end(self) -> None:
+        """Records that the stream ended."""
+        for session in self.used.values():
+            session.detach()
+
+
+#: Serves an InteractRequest and returns its reply: the request, the stream on which it came if any, and its client.
+Exchange = Callable[[bytes, Stream | None, Client], Awaitable[bytes]]

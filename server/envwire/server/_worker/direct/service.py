@@ -11,8 +11,8 @@ from functools import partial
 
 from envwire.codec.errors.statuses import draining_notice
 from envwire.device.devices import CUDA, DeviceError, Identity
-from envwire.server._ipc.fault_replies import too_large
 from envwire.server._ipc.frames import ChannelUse, Encode, FrameSocket
+from envwire.server._ipc.refusals import too_large
 from envwire.server._session.states import State
 from envwire.server._worker.direct.channel import (
     Channel,

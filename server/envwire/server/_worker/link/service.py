@@ -23,10 +23,19 @@ from envwire.envs.type_guards import is_tuple_or_list
 from envwire.server._hosting.np_random import generator_state, restore_generator
 from envwire.server._hosting.vector.vector_hosts import MembersHost
 from envwire.server._ipc.allocation import keep_freed_memory
-from envwire.server._ipc.fault_replies import fault_reply, too_large
-from envwire.server._ipc.frames import STOPS_AT, Frame, FrameError, FrameSocket, Kind, pack_header
+from envwire.server._ipc.frames import (
+    RENDER_MODE,
+    STOPS_AT,
+    Frame,
+    FrameError,
+    FrameSocket,
+    Kind,
+    pack_header,
+    pack_picture,
+    pack_reason,
+)
 from envwire.server._ipc.message_slots import MIN_SLOT_BYTES
-from envwire.server._ipc.pictures import RENDER_MODE, pack_picture, pack_reason
+from envwire.server._ipc.refusals import fault_reply, too_large
 from envwire.server._session.states import State
 from envwire.server._session.warning_log import WarningLog
 from envwire.server._worker.direct.service import DirectService

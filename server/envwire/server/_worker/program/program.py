@@ -20,7 +20,7 @@ from typing import NoReturn
 from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason, decode_fault, envwire_family
-from envwire.server._ipc.fault_replies import reply_too_large
+from envwire.server._ipc.refusals import reply_too_large
 from envwire.server._worker.program.loan import Counted, Lendable, Loans, Returned
 from envwire.v1 import direct_pb2, environment_pb2
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from envwire.client._errors import checked
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.transport import Transport, call
-from envwire.server._ipc.session_requests import SESSION_REQUESTS
+from envwire.server._ipc.refusals import SESSION_REQUESTS
 from envwire.server._recording.reader import RecordingError
 from envwire.v1 import environment_pb2 as pb
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from envwire.codec import FaultError, Reason, decode_fault, envwire_family
-from envwire.server._front.accepting import Bounds
-from envwire.server._front.direct import listener as direct
-from envwire.server._front.direct.listener import DirectListener
+from envwire.server._front import direct_listener as direct
+from envwire.server._front.direct_listener import DirectListener
+from envwire.server._front.ports import Bounds
 from envwire.server._ipc.frames import ChannelUse
 from envwire.server.config import ServerConfig
 from envwire.v1 import direct_pb2

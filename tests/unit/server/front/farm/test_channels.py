@@ -11,7 +11,7 @@ import pytest
 from envwire.codec import FaultError, Reason
 from envwire.codec.errors.statuses import reason_of
 from envwire.farm.v1 import farm_pb2
-from envwire.server._front.direct.listener import Peer
+from envwire.server._front.direct_listener import Peer
 from envwire.server._front.farm import channels
 from envwire.server._front.farm.channels import ChannelOrders
 from envwire.server._front.farm.relay_preamble import KEY_BYTES, MOST_OPENING, PREAMBLE

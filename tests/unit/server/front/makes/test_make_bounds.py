@@ -11,7 +11,7 @@ from envwire.server._front.makes.request_size import (
     MAX_WRAPPERS,
     check_bounds,
 )
-from envwire.server._ipc.unknown_environment import unknown_environment
+from envwire.server._ipc.refusals import unknown_environment
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
 

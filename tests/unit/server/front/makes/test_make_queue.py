@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from envwire.codec import FaultError, Reason
-from envwire.server._front.makes.make_queue import Queue
+from envwire.server._front.makes.admission import Queue
 from envwire.server._front.sessions.table import Sessions
 
 

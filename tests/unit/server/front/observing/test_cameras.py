@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from envwire.codec import FaultError, Reason
-from envwire.server._front.observing import cameras
-from envwire.server._front.observing.cameras import Cameras
-from envwire.server._ipc.pictures import Picture
+from envwire.server._front import observing
+from envwire.server._front.observing import Cameras
+from envwire.server._ipc.frames import Picture
 
 
 class Session:
@@ -42,7 +42,7 @@ def on_a_loop(test: Callable[[Any], Awaitable[None]]) -> Callable[[pytest.Monkey
         await asyncio.wait_for(test(Session()), 60.0)
 
     def plain(monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(cameras, "_PAUSE_SECONDS", 0.0)
+        monkeypatch.setattr(observing, "_PAUSE_SECONDS", 0.0)
         asyncio.run(run())
 
     plain.__name__ = getattr(test, "__name__", "")

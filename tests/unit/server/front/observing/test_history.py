@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from envwire.codec import FaultError, Reason
-from envwire.server._front.observing.history import KEPT, History, timeline
-from envwire.server._ipc.pictures import Picture
-from envwire.server._ipc.scoreboard_row import Counters, Episode
+from envwire.server._front.observed_status import KEPT, History, timeline
+from envwire.server._ipc.frames import Picture
+from envwire.server._ipc.scoreboard import Counters, Episode
 
 
 def counted(**columns: int) -> Counters:

@@ -6,9 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from envwire.observe.v1 import observe_pb2 as pb
-from envwire.server._front.observing.history import History
-from envwire.server._front.observing.rounds import MAX_PER_MESSAGE, Rounds
-from envwire.server._ipc.scoreboard_row import Counters
+from envwire.server._front.observed_status import MAX_PER_MESSAGE, History, Rounds
+from envwire.server._ipc.scoreboard import Counters
 from tests.unit.server.front.observing.test_history import CLOSED, counted
 from tests.unit.server.front.observing.test_history import Session as Ended
 

@@ -15,7 +15,7 @@ import pytest
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.session_totals import SessionTotals
-from envwire.server._ipc.scoreboard_row import Counters
+from envwire.server._ipc.scoreboard import Counters
 from envwire.server._processes.resources import ProcessorTime, usage_of
 
 

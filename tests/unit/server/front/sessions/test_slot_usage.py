@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from envwire.server._front.sessions.slot_usage import MOST, OTHERS, Holder, SlotUsage, Use
+from envwire.server._front.sessions.session_totals import MOST, OTHERS, Holder, SlotUsage, Use
 
 
 class Session:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from envwire.codec import encode_value
-from envwire.server._front.sessions.step_times import StepTimes, kind_of
+from envwire.server._front.sessions.session_totals import StepTimes, kind_of
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import specs_pb2
 

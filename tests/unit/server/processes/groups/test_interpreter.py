@@ -14,7 +14,7 @@ import pytest
 
 from envwire.server import __version__
 from envwire.server._processes.forkserver_start import ForkserverError
-from envwire.server._processes.groups.interpreter import Interpreter
+from envwire.server._processes.interpreter import Interpreter
 from envwire.server._worker import main
 from envwire.server.config import ServerConfig
 

@@ -19,18 +19,16 @@ from typing import Any
 from envwire.codec import FaultError, Reason, encode_fault
 from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._auth.tls import server_tls
-from envwire.server._front.accepting import Acceptor, Bounds
-from envwire.server._front.direct.frames import (
+from envwire.server._front.hello_frames import (
     discard,
     receive,
     receive_frame,
     receive_hello,
     send_response,
 )
-from envwire.server._front.direct.tls_relay import end_tls
-from envwire.server._front.ports import cannot_bind, set_options
-from envwire.server._front.sessions.stream import Exchange
-from envwire.server._front.sessions.table import Sessions
+from envwire.server._front.ports import Acceptor, Bounds, cannot_bind, set_options
+from envwire.server._front.sessions.table import Exchange, Sessions
+from envwire.server._front.tls_relay import end_tls
 from envwire.server._ipc.frames import ChannelUse, Encode
 from envwire.server.config import ServerConfig
 from envwire.v1 import direct_pb2

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import combinations
 
 from envwire.server._auth.allow_list import AllowList
-from envwire.server._processes.adopted import Adopted
-from envwire.server._processes.forkserver import ForkserverLink
+from envwire.server._processes.forkserver import Adopted, ForkserverLink
 from envwire.server._processes.forkserver_start import ForkserverError, Loaded
 from envwire.server._processes.placement import Placement
 from envwire.server.config import ServerConfig

@@ -1,1 +1,0 @@
-"""Groups of environments, and the interpreters that run them."""
