@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from envwire.server import InProcessTransport
-from envwire.server._hosting.multi_agent import flag_pair
+from envwire.server._hosting.pettingzoo import flag_pair
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ import pytest
 from envwire.client import NotAllowedError, RemoteEnv
 from envwire.codec import FaultError, Reason, encode_mapping
 from envwire.server import Server, ServerConfig
-from envwire.server._auth.allow_list import AllowList, read_allowed
-from envwire.server._auth.argument_rules import read_rules
+from envwire.server._auth.allow_list import AllowList, read_allowed, read_rules
 from envwire.server._auth.attribute_access import API_ATTRIBUTES, API_METHODS, AttributeAccess
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2

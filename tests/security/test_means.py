@@ -11,7 +11,7 @@ import pytest
 
 from envwire.client import RemoteEnv
 from envwire.server import Server
-from envwire.server._worker.confining.kernel import not_held
+from envwire.server._worker.confining.confinement import not_held
 from envwire.server._worker.confining.landlock import landlock_version
 from envwire.server._worker.confining.system_calls import filters_calls
 from tests.conftest import ROOT

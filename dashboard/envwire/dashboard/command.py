@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from envwire.server.cli._failures import starting, tell_ready
 from envwire.server.cli._parameters import check_targets
-from envwire.server.cli._serve.starting import starting, tell_ready
 
 
 def dashboard(

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from envwire.server._settings.checks import check_warm
 from envwire.server._settings.listening import Listening, check_listening
 from envwire.server._settings.setting import check_all, check_group, own_defaults, settings_of
 from envwire.server._settings.themes import hosting, limits, operations, safety
-from envwire.server._settings.warm_items import check_warm
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from envwire.server._settings.sources import gather
+from envwire.server._settings.setting import gather
 from envwire.server.config import SETTINGS, ServerConfig
 from tests.unit.docs.settings_tables import DOCS, page_with_tables
 

@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 
 import pytest
 
-from envwire.server.cli._commands import GROUP
+from envwire.server.cli._app import GROUP
 
 
 def loaded_by(module: str) -> set[str]:

@@ -9,10 +9,10 @@ import typer
 
 from envwire.farm.gateway.config import SETTINGS, GatewayConfig
 from envwire.server._logs import TEXT, log_to_stderr
-from envwire.server._settings.sources import gather
+from envwire.server._settings.setting import gather
+from envwire.server.cli._failures import starting, tell_ready
 from envwire.server.cli._serve.serve import EPILOG
 from envwire.server.cli._serve.settings_options import ConfigFile, given, take_settings
-from envwire.server.cli._serve.starting import starting, tell_ready
 
 
 def gateway(ctx: typer.Context, *, config: ConfigFile = "", **options: Any) -> None:

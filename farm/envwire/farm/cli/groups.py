@@ -39,7 +39,7 @@ def groups(
         typer.echo(MessageToJson(answer, preserving_proto_field_name=True))
     else:
         from envwire.server._grammar import counted
-        from envwire.server.cli._inspect.tables import print_table
+        from envwire.server.cli._console import print_table
 
         waiting = sum(each.waiting for each in answer.groups)
         told = f"{counted(len(answer.groups), 'group')}, {counted(waiting, 'Make', 'wait')}"

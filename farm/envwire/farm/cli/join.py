@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
+from envwire.server.cli._failures import starting
 from envwire.server.cli._parameters import target_argument
-from envwire.server.cli._serve.starting import starting
 
 
 def join(

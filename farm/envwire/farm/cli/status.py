@@ -33,7 +33,7 @@ def status(
 
         typer.echo(MessageToJson(answer, preserving_proto_field_name=True))
     else:
-        from envwire.server.cli._inspect.farm_table import COLUMNS, cells, summary
-        from envwire.server.cli._inspect.tables import print_table
+        from envwire.server.cli._console import print_table
+        from envwire.server.cli._inspect.top import COLUMNS, cells, summary
 
         print_table(COLUMNS, map(cells, answer.servers), summary(answer))

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from envwire.codec import FaultError, Reason
 from envwire.farm.v1 import farm_pb2
-from envwire.server._auth.scopes import EVERYTHING, Scope
-from envwire.server._auth.server_patterns import ANY_SERVER, ServerPatterns
+from envwire.server._auth.scopes import ANY_SERVER, EVERYTHING, Scope, ServerPatterns
 from envwire.server._grammar import enumerated
 from envwire.server._ipc.refusals import SESSION_REQUESTS
 

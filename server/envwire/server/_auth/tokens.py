@@ -31,8 +31,7 @@ from dataclasses import InitVar, dataclass, field, fields
 from pathlib import Path
 
 from envwire.server._auth.reloading import Reloaded
-from envwire.server._auth.scopes import Scope
-from envwire.server._auth.server_patterns import ANY_SERVER, ServerPatterns
+from envwire.server._auth.scopes import ANY_SERVER, Scope, ServerPatterns
 from envwire.server._settings.checks import FilePath
 
 _log = logging.getLogger("envwire.server")

@@ -21,8 +21,8 @@ from envwire.codec import (
 )
 from envwire.codec.values.tensors import FillAllowance
 from envwire.server._hosting.libraries import Catalogue
-from envwire.server._hosting.vector.vector_hosts import MembersHost, is_vector
-from envwire.server._hosting.vector.vectors import DIFFERENT, make_vector
+from envwire.server._hosting.vector_hosts import MembersHost, is_vector
+from envwire.server._hosting.vectors import DIFFERENT, make_vector
 from envwire.v1 import environment_pb2, values_pb2
 
 _ANY_REWARD = (-float("inf"), float("inf"))

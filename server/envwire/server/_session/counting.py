@@ -1,11 +1,12 @@
 """Counts a session's episodes from the results of steps, after the reply was sent and without calling the environment.
 
 There is one class for single environments and one for the members of a vector environment. None of their methods raises
-or keeps its arguments.
+or keeps its arguments. For clients that ask for it, the answer to a step says when the step was taken.
 """
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -14,7 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envwire.envs.type_guards import is_mapping
-from envwire.server._hosting.vector.vector_hosts import is_vector
+from envwire.server._hosting.vector_hosts import is_vector
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import RESPONSES
+from envwire.wire.frames import Packet
 
 #: Result of a step.
 Result = tuple[Any, Any, Any, Any, Any]
@@ -191,3 +195,22 @@ class EpisodeStatistics:
         """Returns the episodes that the last step ended."""
         taken, self._taken = self._taken, None
         return () if taken is None else self.episodes.step(taken)
+
+
+TIMES = "times"
+"""The capability of a session that says when its steps were taken."""
+
+
+def with_time(reply: Packet, begun: int) -> Packet:
+    """Returns the reply to a step with its time; an error as it is.
+
+    Args:
+        reply: The reply.
+        begun: When the step began, in nanoseconds of the monotonic clock.
+    """
+    kind, content = RESPONSES.unwrap(reply.message)
+    if kind != "step":
+        return reply
+    taken = pb.StepTime(begun_nanoseconds=begun, ended_nanoseconds=time.monotonic_ns())
+    content += pb.StepResponse(time=taken).SerializeToString()
+    return Packet(RESPONSES.wrap("step", content), reply.attachments)

@@ -2,21 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from envwire.codec import CodecError, Family, FaultError, Reason, fault_from_exception
+from envwire.codec import (
+    CodecError,
+    Family,
+    FaultError,
+    Reason,
+    encode_space,
+    encode_warnings,
+    fault_from_exception,
+)
 from envwire.codec.values.encoding import decode_mapping, decode_value, decode_values
 from envwire.codec.values.tensors import FillAllowance
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
-from envwire.server._hosting.changed_spaces import ChangedSpaces
 from envwire.server._hosting.np_random import restore
-from envwire.server._hosting.vector.member_starts import MemberStarts
-from envwire.server._hosting.vector.vector_hosts import RESET_MASK, MembersHost, is_vector
+from envwire.server._hosting.vector_hosts import RESET_MASK, MembersHost, is_vector
+from envwire.server._hosting.vector_members import SPACES
+from envwire.server._session.replay import MemberStarts
 from envwire.server._session.snapshots import Snapshots
-from envwire.v1 import environment_pb2, values_pb2
+from envwire.v1 import environment_pb2, spaces_pb2, values_pb2
 from envwire.wire.frames import Attachments
+
+
+class WarningLog:
+    """The warnings of one session, which are issued again in its client's process."""
+
+    def __init__(self) -> None:
+        self.given: list[tuple[type[Warning], str]] = []
+
+    def take(self) -> list[tuple[type[Warning], str]]:
+        """Returns and clears the warnings since the last call."""
+        given, self.given = self.given, []
+        return given
+
+    def move_to(self, body: Any) -> None:
+        """Writes the warnings since the last call into the body of an answer."""
+        body.warnings.extend(encode_warnings(self.take()))
+
+
+class WarningRecorder:
+    """Adds the process's warnings to the log of the session that is being served.
+
+    It is installed only in session processes, whose warnings would otherwise reach no user.
+
+    Attributes:
+        log: Log of the session that is being served.
+    """
+
+    def __init__(self) -> None:
+        self.log = WarningLog()
+
+    @contextmanager
+    def installed(self) -> Generator[None]:
+        """Replaces `warnings.showwarning`; filters are applied in the client's process."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.showwarning = self._record
+            yield
+
+    def _record(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        self.log.given.append((category, str(message)))
+
+
+class ChangedSpaces:
+    """The spaces of one environment: those that it was made with, and those after its last reset.
+
+    Those of a vector environment cannot change: its host refuses a reset that changes them.
+
+    Args:
+        env: The environment, with its wrappers.
+    """
+
+    def __init__(self, env: Any) -> None:
+        names = () if is_vector(env) else SPACES
+        self._spaces = [_FollowedSpace(name, getattr(env, name, None)) for name in names]
+
+    def write(self, env: Any, response: environment_pb2.ResetResponse) -> None:
+        """Writes the spaces that differ from the first ones.
+
+        Raises:
+            FaultError: UNSUPPORTED: a space has no wire form.
+        """
+        for space in self._spaces:
+            message = space.follow(getattr(env, space.name, None))
+            if message is not None:
+                getattr(response, space.name).CopyFrom(message)
+
+
+class _FollowedSpace:
+    """One space. The same object is compared by identity alone, because comparing the bounds of a Box takes 40 us."""
+
+    def __init__(self, name: str, made: Any) -> None:
+        self.name = name
+        self._made = self._last = made
+        self._message: spaces_pb2.Space | None = None
+
+    def follow(self, space: Any) -> spaces_pb2.Space | None:
+        """Returns the message of a space; None for the space from the beginning."""
+        if space is not self._last:
+            self._last = space
+            self._message = None if space == self._made else self._written(space)
+        return self._message
+
+    def _written(self, space: Any) -> spaces_pb2.Space:
+        message = spaces_pb2.Space()
+        try:
+            encode_space(space, message, self.name)
+        except CodecError as error:
+            raise FaultError(Reason.UNSUPPORTED, str(error)) from error
+        return message
 
 
 @dataclass

@@ -21,19 +21,17 @@ from envwire.codec.fastpath.attached_arrays import inline_arrays
 from envwire.codec.fastpath.step_codec import step_codec
 from envwire.codec.steps import DeviceStepCodec, StepCodec
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
-from envwire.server._hosting.vector.vector_hosts import is_vector
+from envwire.server._hosting.vector_hosts import is_vector
 from envwire.server._ipc import refusals
 from envwire.server._ipc.refusals import SESSION_REQUESTS, fault_reply
 from envwire.server._ipc.scoreboard import Row
 from envwire.server._session.chunks import read_chunk, take_chunk
-from envwire.server._session.counting import EpisodeStatistics
-from envwire.server._session.hosted_env import Answer, HostedEnv
+from envwire.server._session.counting import TIMES, EpisodeStatistics, with_time
+from envwire.server._session.hosted_env import Answer, HostedEnv, WarningLog
 from envwire.server._session.operations import OPERATIONS, encode_step, step_event, step_fault
 from envwire.server._session.replay import Replaying
 from envwire.server._session.states import TRANSITIONS, Event, State
-from envwire.server._session.step_times import TIMES, with_time
 from envwire.server._session.unreceived import MAX_AHEAD, Answered, UnreceivedAnswers
-from envwire.server._session.warning_log import WarningLog
 from envwire.v1 import environment_pb2
 from envwire.wire.device_arrays import DeviceArrays
 from envwire.wire.envelope import STEP_RESPONSE, answers_chunk

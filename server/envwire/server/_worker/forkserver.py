@@ -30,9 +30,8 @@ from envwire.server._ipc.frames import PACKET_BYTES
 from envwire.server._ipc.orphans import children, inherit_orphans, kill, mark_descendants, reap
 from envwire.server._worker.confining.confinement import Confinement
 from envwire.server._worker.confining.control_groups import ControlGroups
-from envwire.server._worker.interpreters import NewInterpreters
 from envwire.server._worker.session_start import SessionDescriptors, become_session, confine
-from envwire.server._worker.threads import count_threads
+from envwire.server._worker.threads import NewInterpreters, count_threads
 from envwire.server.config import ServerConfig
 
 _DESCRIPTORS = len(SessionDescriptors._fields)

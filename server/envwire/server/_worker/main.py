@@ -21,12 +21,11 @@ from envwire.server._hosting.libraries import (
     preload,
     program_catalogue,
 )
+from envwire.server._worker.confining.confinement import not_held
 from envwire.server._worker.confining.control_groups import ControlGroups
-from envwire.server._worker.confining.kernel import not_held
 from envwire.server._worker.forkserver import Forkserver
-from envwire.server._worker.interpreters import SESSION, NewInterpreters
 from envwire.server._worker.session_start import SessionDescriptors, become_session
-from envwire.server._worker.threads import ThreadWatch, lasting_threads
+from envwire.server._worker.threads import SESSION, NewInterpreters, ThreadWatch, lasting_threads
 from envwire.server.config import ServerConfig
 
 

@@ -6,10 +6,10 @@ import traceback
 from dataclasses import dataclass
 
 from envwire.server._ipc.scoreboard import Row
+from envwire.server._session.hosted_env import WarningRecorder
 from envwire.server._session.session import Session
-from envwire.server._session.warning_log import WarningRecorder
 from envwire.server._worker.direct.channel import Channel
-from envwire.server._worker.direct.shared_device import SharedDevice
+from envwire.server._worker.direct.shared_memory import SharedDevice
 
 
 @dataclass(eq=False)

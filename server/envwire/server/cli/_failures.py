@@ -1,4 +1,7 @@
-"""Ends commands that cannot continue, with the reason in one line. No slow imports: `envwire --help` loads it."""
+"""Ends commands that cannot continue, with the reason in one line, and says that those that serve are ready.
+
+No slow imports: `envwire --help` loads it.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from typing import NoReturn
 import typer
 
 from envwire.server._guarded_output import OutputClosedError
+from envwire.server._system import check_system
 
 #: Exit status of a command whose arguments or options cannot be used.
 USAGE = 2
@@ -83,3 +87,36 @@ def describe_os_error(error: OSError) -> str:
 
 def _with_class(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
+
+
+@contextmanager
+def starting(command: str) -> Generator[None]:
+    """Context for starting a server; import modules that exist only on Linux inside it.
+
+    Args:
+        command: The command's name.
+
+    Raises:
+        Exit: The server cannot start; the reason was printed. The status is 2 if a setting is wrong, whatever gave it.
+    """
+    try:
+        check_system()
+        yield
+    except OSError as error:
+        stop(command, describe_os_error(error))
+    except ValueError as error:
+        stop(command, error, USAGE)
+
+
+def tell_ready(address: str) -> None:
+    """Prints the address at which clients can connect.
+
+    Raises:
+        OSError: What reads the output has ended.
+    """
+    try:
+        print(f"ready: {address}", flush=True)
+    except BrokenPipeError:
+        raise OSError(
+            f"nobody reads that {address} is ready: what the output is piped to has ended; send it to a file"
+        ) from None

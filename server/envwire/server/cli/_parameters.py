@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -17,8 +19,6 @@ IN_PROCESS = "in-process"
 
 def complete_env_id(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """Completes an environment id, from the ids of the server if the command line names one."""
-    from envwire.server.cli._inspect.ids import known_ids
-
     target = ctx.params.get("target")
     return (each for each in known_ids(target) if each.startswith(incomplete))
 
@@ -205,3 +205,35 @@ Wrappers = Annotated[
     ),
 ]
 Library = Annotated[str, typer.Option(help="Library to take the id from; any by default.")]
+
+
+#: Longest wait after pressing Tab, in seconds.
+_COMPLETION_SECONDS = 1.0
+
+
+def known_ids(target: str | None) -> list[str]:
+    """Returns the ids in order; empty if the server does not answer."""
+    return sorted(_served(target) if target else _installed())
+
+
+def _served(target: str) -> set[str]:
+    from envwire.client._transports.by_name import open_transport
+    from envwire.client._transports.transport import call
+    from envwire.client.errors import RemoteError
+    from envwire.v1 import environment_pb2 as pb
+
+    try:
+        with contextlib.closing(open_transport("unary", target, _COMPLETION_SECONDS)) as transport:
+            request = pb.InteractRequest(list_environments=pb.ListEnvironmentsRequest())
+            listed = call(transport, request, _COMPLETION_SECONDS).list_environments.environments
+    except (RemoteError, ValueError):
+        return set()
+    return {listing.spec.id for listing in listed}
+
+
+def _installed() -> set[str]:
+    found: set[str] = set()
+    for name in ("envwire.envs", "gymnasium"):
+        with contextlib.suppress(ModuleNotFoundError):
+            found |= set(import_module(name).registry)
+    return found

@@ -18,7 +18,7 @@ from envwire.codec import envwire_family
 from envwire.envs.spaces.batches.elements import elements_of
 from envwire.envs.vector import VectorEnv
 from envwire.envs.vector.utils import batch_space, concatenate, create_empty_array
-from envwire.server._hosting.vector.columns import columns, gather
+from envwire.server._hosting.vector_hosts import columns, gather
 from envwire.testing.comparing import identical
 from tests.each import each
 from tests.space_catalogue import catalogue

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from envwire.client._vector.infos import join_infos
-from envwire.server._hosting.vector.columns import columns, gather
+from envwire.server._hosting.vector_hosts import columns, gather
 from envwire.testing.comparing import identical
 
 #: Values of one key; a dict in one environment and a number in another is the odd case.

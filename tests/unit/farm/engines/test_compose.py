@@ -8,7 +8,7 @@ import pytest
 
 from envwire.farm.engines.compose import compose_file
 from envwire.farm.gateway.config import GatewayConfig
-from envwire.server._settings.sources import gather
+from envwire.server._settings.setting import gather
 from envwire.server.config import SETTINGS, ServerConfig, freeze_lists
 
 

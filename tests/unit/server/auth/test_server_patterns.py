@@ -6,8 +6,7 @@ import pytest
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.client import Client
-from envwire.server._auth.scopes import Scope
-from envwire.server._auth.server_patterns import ServerPatterns
+from envwire.server._auth.scopes import Scope, ServerPatterns
 from envwire.server._auth.tokens import new_token, read_tokens
 
 BOUND = ServerPatterns(servers=("gpu-*", "main:50051"), addresses=("10.0.0.*:50051", "[fd00::1]:*"))

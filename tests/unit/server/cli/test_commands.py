@@ -8,13 +8,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from envwire.server.cli import _commands
+from envwire.server.cli import _app
 from envwire.server.cli._app import app
 
 
 def _installed(monkeypatch: pytest.MonkeyPatch, **points: str) -> None:
-    found = [EntryPoint(name, value, _commands.GROUP) for name, value in points.items()]
-    monkeypatch.setattr(_commands, "entry_points", lambda group: found)
+    found = [EntryPoint(name, value, _app.GROUP) for name, value in points.items()]
+    monkeypatch.setattr(_app, "entry_points", lambda group: found)
 
 
 def hello(name: str) -> None:

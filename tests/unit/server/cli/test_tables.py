@@ -7,8 +7,8 @@ import io
 from rich.console import Console
 from rich.table import Table
 
-from envwire.server.cli._inspect.farm_table import COLUMNS
-from envwire.server.cli._inspect.tables import print_whole, table_of
+from envwire.server.cli._console import print_whole, table_of
+from envwire.server.cli._inspect.top import COLUMNS
 
 
 def test_a_narrow_terminal_cuts_no_cell() -> None:

@@ -8,7 +8,7 @@ from threading import Event
 
 import pytest
 
-from envwire.server._recording.disk_calls import DiskCalls
+from envwire.server._recording.folder import DiskCalls
 
 
 class Disk:

@@ -21,10 +21,9 @@ from envwire.server._recording.files import (
     new_name,
     path_of,
 )
-from envwire.server._recording.folder import check_folder, entered
+from envwire.server._recording.folder import check_folder, entered, prune
 from envwire.server._recording.reader import RecordedSession, RecordingError
 from envwire.server._recording.recording import Recording
-from envwire.server._recording.retention import prune
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1.recording_pb2 import RecordingEnd, RecordingHeader
 from envwire.wire.frames import Packet

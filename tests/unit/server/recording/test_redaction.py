@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envwire.server._recording.redaction import REDACTED, Redaction
+from envwire.server._recording.recording import REDACTED, Redaction
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
 

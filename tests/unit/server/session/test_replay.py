@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from envwire.codec import FaultError, Reason
-from envwire.server._hosting.vector.member_starts import MemberStarts
 from envwire.server._session import replay as _replaying
-from envwire.server._session.replay import Replaying
+from envwire.server._session.replay import MemberStarts, Replaying
 from envwire.v1 import environment_pb2 as pb
 
 STEP = pb.InteractRequest(step=pb.StepRequest()).SerializeToString()

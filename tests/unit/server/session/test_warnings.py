@@ -11,8 +11,8 @@ import pytest
 import envwire.envs as gym
 from envwire.codec import decode_fault, envwire_family
 from envwire.codec.fastpath.step_codec import step_codec
+from envwire.server._session.hosted_env import WarningLog, WarningRecorder
 from envwire.server._session.session import Session
-from envwire.server._session.warning_log import WarningLog, WarningRecorder
 from envwire.v1 import environment_pb2 as pb
 
 

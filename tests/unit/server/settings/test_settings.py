@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from envwire.farm.gateway.config import GatewayConfig
 from envwire.server import Server, ServerConfig
-from envwire.server._settings.sources import gather, read_environment
+from envwire.server._settings.setting import gather, read_environment
 from envwire.server.cli._app import app
 from envwire.server.config import SETTINGS
 

@@ -1,7 +1,7 @@
 """The infos of sessions: merged into those of one vector environment, with masks, or one dict for each environment.
 
 A session sends columns of one type as arrays, and columns of several types as object arrays
-(`envwire.server._hosting.vector.columns`). As in a `SyncVectorEnv`, the first value determines a column's type.
+(`envwire.server._hosting.vector_hosts`). As in a `SyncVectorEnv`, the first value determines a column's type.
 """
 
 from __future__ import annotations

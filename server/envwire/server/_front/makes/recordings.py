@@ -9,9 +9,8 @@ from collections.abc import AsyncGenerator
 from functools import partial
 
 from envwire.server._front.sessions.record import SessionRecord
-from envwire.server._recording.disk_calls import DiskCalls
 from envwire.server._recording.files import create_file, file_name, new_name
-from envwire.server._recording.folder import entered, open_folder
+from envwire.server._recording.folder import DiskCalls, entered, open_folder
 from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.server")

@@ -19,7 +19,7 @@ from envwire.server._processes.forkserver_start import Loaded
 from envwire.server._processes.groups import Group, Groups
 from envwire.server._processes.link import LinkLostError, SessionLink
 from envwire.server._processes.process import Process
-from envwire.server._settings.warm_items import WarmItem, read_item
+from envwire.server._settings.checks import WarmItem, read_item
 from envwire.v1 import environment_pb2 as pb
 
 _log = logging.getLogger("envwire.server")

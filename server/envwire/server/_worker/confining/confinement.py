@@ -2,7 +2,8 @@
 
 Landlock keeps it from reading the server's secrets, from changing them and what controls the kernel, and from other
 processes. A filter of system calls covers what Landlock does not. Both apply to root as well, which also loses the
-privileges to circumvent them, and to all processes that the environment starts.
+privileges to circumvent them, and to all processes that the environment starts. Other privileges of root stay, such as
+those by which it reads files of other users, opens low ports, or configures networks.
 
 Landlock can only allow, so what is created later beside a secret, or in a directory above it, is closed as well. That
 would break environments in directories where they work, such as the temporary one; secrets there are not protected.
@@ -19,6 +20,7 @@ import contextlib
 import ctypes
 import os
 import resource
+import struct
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -32,12 +34,78 @@ from envwire.server._worker.confining.landlock import (
     WRITE,
     above,
     beside,
+    landlock_version,
     make_ruleset,
     restrict_self,
 )
-from envwire.server._worker.confining.privileges import give_up_privileges
-from envwire.server._worker.confining.system_calls import spare_other_processes
+from envwire.server._worker.confining.system_calls import filters_calls, spare_other_processes
 from envwire.server.config import ServerConfig
+
+#: Numbers of capabilities, see capabilities(7), and what a session could do with them.
+_TAKEN = {
+    "CAP_DAC_READ_SEARCH": 2,  # open files by handle, without a path
+    "CAP_LINUX_IMMUTABLE": 9,  # make files immutable, such as the token file
+    "CAP_SYS_MODULE": 16,
+    "CAP_SYS_RAWIO": 17,  # read the memory of the machine
+    "CAP_SYS_PTRACE": 19,
+    "CAP_SYS_PACCT": 20,
+    "CAP_SYS_ADMIN": 21,  # mount, trace the kernel, write to terminals in the name of their user
+    "CAP_SYS_BOOT": 22,
+    "CAP_SYS_RESOURCE": 24,  # raise its own limits again
+    "CAP_SYS_TIME": 25,
+    "CAP_MKNOD": 27,  # make a device node for the disk
+    "CAP_SYSLOG": 34,
+    "CAP_PERFMON": 38,  # sample the memory of other processes
+    "CAP_BPF": 39,
+    "CAP_CHECKPOINT_RESTORE": 40,
+}
+_VERSION_3 = 0x20080522
+#: A header and two times three sets, effective, permitted and inheritable: of capabilities below 32, and the others.
+_HEADER, _SETS = struct.Struct("=Ii"), struct.Struct("=6I")
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def give_up_privileges() -> None:
+    """Takes them from this process and all its descendants, for good if they cannot gain privileges."""
+    header, sets = _HEADER.pack(_VERSION_3, 0), ctypes.create_string_buffer(_SETS.size)
+    if _libc.capget(header, sets) != 0:
+        return
+    taken = sum(1 << number for number in _TAKEN.values())
+    kept = [
+        held & ~(taken >> 32 * half & 0xFFFFFFFF)
+        for half, held in zip((0, 0, 0, 1, 1, 1), _SETS.unpack(sets.raw), strict=True)
+    ]
+    _libc.capset(header, _SETS.pack(*kept))
+
+
+#: What environments can do where Landlock is older than a version, and since when Linux has that.
+_BEFORE = {
+    6: ("signal the server and each other's processes", "6.12"),
+    3: ("empty the server's tokens, keys and recordings", "6.2"),
+}
+_WITHOUT = (
+    "read and change the server's tokens, keys and recordings, and reach each other's processes: this kernel has no "
+    "Landlock (Linux 5.13, in /sys/kernel/security/lsm)"
+)
+_UNFILTERED = "lower limits and priorities of other processes: this kernel has no seccomp filters"
+
+
+def not_held(landlock: int | None = None, seccomp: bool | None = None) -> str:
+    """Returns what environments can do on this kernel in one line; "" if it holds every promise.
+
+    Args:
+        landlock: The version of Landlock, 0 for none; by default this kernel's.
+        seccomp: Whether calls can be filtered; by default whether this kernel can.
+    """
+    landlock = landlock_version() if landlock is None else landlock
+    seccomp = filters_calls() if seccomp is None else seccomp
+    missing = [
+        f"{what} (Linux {linux})" for since, (what, linux) in _BEFORE.items() if landlock < since
+    ]
+    told = [*(missing if landlock else [_WITHOUT]), *([] if seccomp else [_UNFILTERED])]
+    return "environments can " + "; they can ".join(told) if told else ""
+
 
 NVIDIA = Path("/dev/nvidiactl")
 """What tells that there is a GPU of NVIDIA."""
@@ -46,7 +114,6 @@ _PR_SET_NO_NEW_PRIVS = 38
 #: How many open files more the front has than a session's process; 253 descriptors can be sent at once.
 _FILES_OF_THE_FRONT = 2048
 
-_libc = ctypes.CDLL(None, use_errno=True)
 
 #: What a ruleset depends on: the file systems that are mounted, and the times of directories that it lists.
 _Seen = tuple[str, dict[Path, int]]

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 
 from envwire.server._ipc.message_slots import Buffer, send_some
 from envwire.server._worker.direct.encoder import Encoder
-from envwire.server._worker.direct.shared_device import SharedDevice
-from envwire.server._worker.direct.shared_memory import Boxes, SharedSlots
+from envwire.server._worker.direct.shared_memory import Boxes, SharedDevice, SharedSlots
 from envwire.server._worker.program.loan import Lendable, Returned
 from envwire.v1 import direct_pb2
 from envwire.wire.encodings import ENCODINGS

@@ -21,11 +21,9 @@ from envwire.server._worker.direct.channel import (
     end_connection,
 )
 from envwire.server._worker.direct.encoder import Encoder
-from envwire.server._worker.direct.lending import Lending
-from envwire.server._worker.direct.shared_device import share_device
-from envwire.server._worker.direct.shared_memory import new_boxes, share
+from envwire.server._worker.direct.shared_memory import new_boxes, share, share_device
 from envwire.server._worker.poller import Poller
-from envwire.server._worker.program.lending_session import LendingSession
+from envwire.server._worker.program.lending import Lending, LendingSession
 from envwire.server._worker.program.loan import Returned
 from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig

@@ -1,8 +1,11 @@
-"""Memory shared with a client on the same machine: slots for large attachments, and a mailbox for small frames.
+"""Memory shared with a client on the same machine: slots for large attachments, a mailbox, and memory of a device.
 
 It has no name: the client gets the descriptor over a Unix socket, and the kernel frees the memory when the last process
 that maps it is gone, however it ended. Attachments are written once and read in place; the client clears a slot's byte
 once it no longer uses any of its contents.
+
+Memory of a device, for arrays of torch, JAX and CuPy, belongs to the session, not to a channel: a client that opens
+another channel finds what its last request and the kept reply refer to.
 """
 
 from __future__ import annotations
@@ -11,8 +14,13 @@ import fcntl
 import mmap
 import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
+from envwire.device.device_memory import ALIGNMENT as DEVICE_ALIGNMENT
+from envwire.device.devices import DeviceError, Identity
+from envwire.device.memory import allocate
+from envwire.device.shared_arrays import SharedArrays
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import ALIGNMENT, Attachments
 from envwire.wire.local_channel import BOX_BYTES, ORDERED, Mailbox
@@ -173,3 +181,55 @@ def new_boxes() -> Boxes | None:
         return Boxes() if ORDERED else None
     except OSError:  # the client then gets all frames on the socket
         return None
+
+
+#: Bytes for rewards, flags, masks and what else is in infos, besides those that are known from the spaces.
+_BESIDES: Final = 1 << 16
+#: Bytes of these for each member of a vector environment.
+_PER_MEMBER: Final = 256
+
+
+@dataclass(frozen=True)
+class SharedDevice:
+    """Shared memory of a device.
+
+    Attributes:
+        identity: The device.
+        arrays: The session's end of the memory.
+        answer_bytes: Bytes of the part for answers.
+    """
+
+    identity: Identity
+    arrays: SharedArrays
+    answer_bytes: int
+
+    def describe(self, welcome: direct_pb2.Welcome) -> int:
+        """Describes the memory in a welcome, and returns the descriptor to send with it."""
+        memory = self.arrays.memory
+        welcome.device_memory.bytes = memory.size
+        welcome.device_memory.answer_bytes = self.answer_bytes
+        return memory.descriptor
+
+
+def share_device(budget: int, identity: Identity, env: Any) -> SharedDevice:
+    """Allocates memory for the arrays of an environment's answers, and of its actions.
+
+    What does not fit is sent in the message. An answer may hold observations twice: "final_obs" are in its info.
+
+    Args:
+        budget: Largest size, in bytes.
+        identity: The device.
+        env: The environment.
+
+    Raises:
+        DeviceError: It is another device than this process sees, or too little memory is left.
+    """
+    besides = _BESIDES + _PER_MEMBER * getattr(env, "num_envs", 1)
+    request = bytes_of(env.action_space) + besides
+    answer = min(2 * bytes_of(env.observation_space) + besides, budget - request)
+    answer -= answer % DEVICE_ALIGNMENT
+    if answer <= 0:
+        raise DeviceError(f"--device-memory {budget} is less than the environment needs")
+    memory = allocate(identity, answer + request)
+    arrays = SharedArrays(memory, range(answer), range(answer, memory.size))
+    return SharedDevice(identity, arrays, answer)

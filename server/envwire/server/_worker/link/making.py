@@ -3,30 +3,95 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from envwire.codec import FaultError, Reason
+from envwire.server._auth.attribute_access import AttributeAccess
 from envwire.server._grammar import counted
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._hosting.making import describe, make_environment
-from envwire.server._hosting.vector.vector_hosts import is_vector
+from envwire.server._hosting.vector_hosts import is_vector
 from envwire.server._ipc.frames import SLOT, Frame
 from envwire.server._ipc.scoreboard import Scoreboard
 from envwire.server._recording.files import AppendedFile
 from envwire.server._recording.recording import Recording
+from envwire.server._session.hosted_env import WarningLog
 from envwire.server._session.session import Session
 from envwire.server._worker.direct.shared_memory import bytes_of
 from envwire.server._worker.forking import obstacle
 from envwire.server._worker.link.recorded_session import RecordedSession
-from envwire.server._worker.program.session import ProgramSession
-from envwire.server._worker.program.starting import start_program_session
-from envwire.server._worker.raised import RaisedLog
+from envwire.server._worker.program.lending import LendingSession
+from envwire.server._worker.program.loan import DIRECT
+from envwire.server._worker.program.program import Program
+from envwire.server._worker.program.session import ProgramSession, RecordedProgramSession
 from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
-from envwire.v1 import environment_pb2
+from envwire.v1 import environment_pb2 as pb
+
+
+def start_program_session(
+    config: ServerConfig,
+    request: pb.MakeRequest,
+    warning_log: WarningLog,
+    attribute_access: AttributeAccess,
+    on_raised: Callable[[FaultError], None],
+) -> ProgramSession:
+    """Starts a program and has it make its environment.
+
+    Recordings and counts of episodes need each answer, so such connections are not lent.
+
+    Args:
+        config: The server's settings.
+        request: The client's Make.
+        warning_log: See `ProgramSession`.
+        attribute_access: The attributes that clients may reach.
+        on_raised: Called with each exception of the environment.
+
+    Raises:
+        FaultError: The program cannot be started or make the environment.
+    """
+    program = Program(shlex.split(config.program), config.max_message_bytes)
+    made = program.make(request)
+    kind = ProgramSession
+    if config.record:
+        kind = RecordedProgramSession
+    elif DIRECT in made.capabilities and not config.episodes_counted:
+        kind = LendingSession
+    limit = config.max_message_bytes
+    return kind(program, made, warning_log, attribute_access, on_raised, limit)
+
+
+#: Seconds between two tracebacks of one session, since an environment may refuse each action of a long training.
+PAUSE_SECONDS = 1.0
+
+
+class RaisedLog:
+    """Prints tracebacks to standard error, which the front reads; tracebacks beyond the rate are only counted.
+
+    Args:
+        clock: Monotonic time, in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._next = 0.0
+        self._left_out = 0
+
+    def note(self, fault: FaultError) -> None:
+        """Prints an environment's exception, or counts it."""
+        if self._clock() < self._next:
+            self._left_out += 1
+            return
+        more = f" ({self._left_out} more since the last one)" if self._left_out else ""
+        self._next, self._left_out = self._clock() + PAUSE_SECONDS, 0
+        lines = (f"the environment raised{more}:", *fault.traceback)
+        print("\n".join(lines), file=sys.stderr, flush=True)
+
 
 #: A session and the answer to its Make.
 Started = tuple[ServedSession, bytes]
@@ -60,7 +125,7 @@ class SessionMaker:
             Exception: The environment's own exception.
         """
         slot: int = SLOT.unpack_from(frame.message)[0]
-        request = environment_pb2.MakeRequest.FromString(frame.message[SLOT.size :])
+        request = pb.MakeRequest.FromString(frame.message[SLOT.size :])
         begun = time.monotonic_ns()
         self.scoreboard.begin(slot)  # other sessions of the process wait for it
         file = self.recording_file(frame.session)
@@ -84,7 +149,7 @@ class SessionMaker:
             session.count_episodes()
         return ServedSession(number, row, session), reply
 
-    def _make(self, request: environment_pb2.MakeRequest) -> Session:
+    def _make(self, request: pb.MakeRequest) -> Session:
         log, access = self.sessions.warnings.log, self.catalogue.attribute_access
         session: Session
         limit, recorded = self.config.max_message_bytes, bool(self.config.record)
@@ -114,7 +179,7 @@ class SessionMaker:
         return self._started(frame.session, 0, origin.session, time.monotonic_ns(), file)
 
     def _describe(self, session: Session, file: AppendedFile | None) -> bytes:
-        reply = environment_pb2.InteractResponse()
+        reply = pb.InteractResponse()
         reply.make.CopyFrom(_description(session))
         reply.make.capabilities.extend(session.capabilities)
         if not self.sessions.packed and not obstacle():
@@ -152,7 +217,7 @@ def check_batch(env: Any, limit: int) -> None:
     )
 
 
-def _description(session: Session) -> environment_pb2.MakeResponse:
+def _description(session: Session) -> pb.MakeResponse:
     if isinstance(session, ProgramSession):
         return session.description
     return describe(session.hosted.env, session.hosted.family)

@@ -21,7 +21,7 @@ from envwire.codec import FaultError, Reason, fault_from_exception
 from envwire.codec.fastpath.attached_arrays import pieces
 from envwire.envs.type_guards import is_tuple_or_list
 from envwire.server._hosting.np_random import generator_state, restore_generator
-from envwire.server._hosting.vector.vector_hosts import MembersHost
+from envwire.server._hosting.vector_hosts import MembersHost
 from envwire.server._ipc.allocation import keep_freed_memory
 from envwire.server._ipc.frames import (
     RENDER_MODE,
@@ -36,8 +36,8 @@ from envwire.server._ipc.frames import (
 )
 from envwire.server._ipc.message_slots import MIN_SLOT_BYTES
 from envwire.server._ipc.refusals import fault_reply, too_large
+from envwire.server._session.hosted_env import WarningLog
 from envwire.server._session.states import State
-from envwire.server._session.warning_log import WarningLog
 from envwire.server._worker.direct.service import DirectService
 from envwire.server._worker.link.making import SessionMaker, Started
 from envwire.server._worker.sessions import ProcessSessions

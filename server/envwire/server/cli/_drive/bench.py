@@ -113,8 +113,7 @@ def _measure(
 def _show(env_id: str, timings: dict[str, Timing | Exception]) -> None:
     from rich.table import Table
 
-    from envwire.server.cli._console import OperatorConsole
-    from envwire.server.cli._inspect.tables import print_whole
+    from envwire.server.cli._console import OperatorConsole, print_whole
 
     table = Table(title=f"A step of {env_id}, in microseconds")
     table.add_column("transport", no_wrap=True)

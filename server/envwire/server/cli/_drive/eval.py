@@ -68,8 +68,7 @@ def evaluate_policy(
     """
     from envwire.client import RemoteEnv
     from envwire.server.cli._console import OperatorConsole
-    from envwire.server.cli._drive.episodes import episode_bar
-    from envwire.server.cli._drive.evaluation import Plan, evaluate, summary
+    from envwire.server.cli._drive.evaluation import Plan, episode_bar, evaluate, summary
     from envwire.server.cli._drive.policies import load_policy
 
     with reporting("eval"):
@@ -103,9 +102,8 @@ def _show(told: dict[str, Any]) -> None:
     import numpy as np
     from rich.table import Table
 
-    from envwire.server.cli._console import OperatorConsole
+    from envwire.server.cli._console import OperatorConsole, print_whole
     from envwire.server.cli._drive.evaluation import histogram
-    from envwire.server.cli._inspect.tables import print_whole
 
     console = OperatorConsole()
     count = len(told["episodes"])

@@ -59,7 +59,7 @@ def run(
     Example: envwire run localhost:50051 CartPole-v1 --episodes 5
     """
     from envwire.client import RemoteEnv
-    from envwire.server.cli._drive.episodes import FrameRecorder, run_episodes
+    from envwire.server.cli._drive.evaluation import FrameRecorder, run_episodes
     from envwire.server.cli._drive.in_process import in_process
     from envwire.server.cli._drive.policies import load_policy
 

@@ -92,7 +92,7 @@ def _show_json(listed: admin_pb2.ListSessionsResponse) -> None:
 
 
 def _show(listed: admin_pb2.ListSessionsResponse) -> None:
-    from envwire.server.cli._inspect.tables import print_table
+    from envwire.server.cli._console import print_table
 
     columns: tuple[str, ...] = COLUMNS
     rows = [cells(session) for session in listed.sessions]

@@ -12,12 +12,58 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from envwire.server._grammar import counted
-from envwire.server.cli._inspect import farm_table, sessions
+from envwire.server.cli._inspect import sessions
 from envwire.server.cli._inspect.asking import asking
 from envwire.server.cli._parameters import target_argument
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from envwire.farm.v1 import farm_pb2
+
+
+COLUMNS = (
+    "server",
+    "state",
+    "sessions",
+    "of",
+    "ids",
+    "silent",
+    "pid",
+    "version",
+    "labels",
+)
+
+
+def cells(server: farm_pb2.ServerStatus) -> list[str]:
+    """Returns a server as a table row."""
+    from envwire.codec.durations import to_seconds
+    from envwire.codec.state_names import state_name
+    from envwire.farm.v1 import farm_pb2
+
+    labels = ",".join(f"{name}={value}" for name, value in sorted(server.labels.items()))
+    return [
+        f"{server.server_id} (tunnel)" if server.tunnelled else server.address,
+        state_name(farm_pb2.ServerStatus.State.Name(server.state)),
+        str(server.active_sessions),
+        str(server.max_sessions),
+        str(server.environment_count),
+        f"{to_seconds(server.silence):.1f} s",
+        str(server.pid or "-"),
+        server.version,
+        labels or "-",
+    ]
+
+
+def summary(answer: farm_pb2.ListServersResponse) -> str:
+    """Returns a one-sentence summary of a farm."""
+    active = sum(server.active_sessions for server in answer.servers)
+    slots = sum(server.max_sessions for server in answer.servers)
+    waiting = f", {counted(answer.waiting, 'Make', 'wait')}" if answer.waiting else ""
+    tunnelled = sum(server.tunnelled for server in answer.servers)
+    slower = f"; {tunnelled} through tunnels, where steps take longer" if tunnelled else ""
+    return f"{counted(len(answer.servers), 'server')}: {active} of {slots} sessions in use{waiting}{slower}"
+
 
 _Ask = Callable[[str, Any], Any]
 #: Most rows to show; further ones are only counted.
@@ -77,15 +123,15 @@ def _picture(ask: _Ask) -> RenderableType:
         if not isinstance(error, grpc.Call) or error.code() is not grpc.StatusCode.UNIMPLEMENTED:
             raise
     else:
-        rows = [farm_table.cells(each) for each in servers.servers]
-        return _table(farm_table.COLUMNS, rows, farm_table.summary(servers))
+        rows = [cells(each) for each in servers.servers]
+        return _table(COLUMNS, rows, summary(servers))
     page = ask("ListSessions", admin_pb2.ListSessionsRequest(page_size=_MAX_ROWS))
     rows = [sessions.cells(each) for each in page.sessions]
     return _table(sessions.COLUMNS, rows, counted(page.total, "session"))
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], summary: str) -> RenderableType:
-    from envwire.server.cli._inspect.tables import table_of
+    from envwire.server.cli._console import table_of
 
     table = table_of(columns, rows[:_MAX_ROWS])
     table.caption, table.caption_justify = summary, "left"

@@ -15,8 +15,7 @@ from typing import Annotated
 import typer
 
 from envwire.server._settings.listening import local_target
-from envwire.server.cli._failures import stop
-from envwire.server.cli._serve.starting import tell_ready
+from envwire.server.cli._failures import stop, tell_ready
 
 _HOST = "127.0.0.1"
 _STOP_SECONDS = 10.0

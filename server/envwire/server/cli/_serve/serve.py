@@ -11,11 +11,10 @@ from typing import Any
 import typer
 
 from envwire.server._logs import log_to_stderr
-from envwire.server._settings.sources import gather
-from envwire.server.cli._failures import stop
+from envwire.server._settings.setting import gather
+from envwire.server.cli._failures import starting, stop
 from envwire.server.cli._serve.live_page import Dashboard, DashboardPort, live_page
 from envwire.server.cli._serve.settings_options import ConfigFile, given, take_settings
-from envwire.server.cli._serve.starting import starting
 from envwire.server.config import SETTINGS, ServerConfig
 
 _log = logging.getLogger("envwire.server")

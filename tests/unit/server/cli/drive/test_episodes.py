@@ -9,7 +9,7 @@ import numpy as np
 
 from envwire.client import RemoteEnv
 from envwire.envs.spaces import Discrete
-from envwire.server.cli._drive.episodes import FrameRecorder, run_episodes
+from envwire.server.cli._drive.evaluation import FrameRecorder, run_episodes
 from envwire.server.cli._drive.policies import load_policy
 
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from envwire.server._worker.direct import encoder as module
-from envwire.server._worker.direct.encoder import Encoder
-from envwire.server._worker.direct.path_rate import UNKNOWN, PathRate
+from envwire.server._worker.direct.encoder import UNKNOWN, Encoder, PathRate
 from envwire.v1 import direct_pb2
 from envwire.wire.encodings import ENCODED, Decoder
 from envwire.wire.frames import Area, Attachments

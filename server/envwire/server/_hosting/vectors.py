@@ -8,7 +8,7 @@ from typing import Any
 
 from envwire.codec import Family, FaultError, Reason
 from envwire.server._hosting.library import Library, check_free
-from envwire.server._hosting.vector.vector_hosts import MembersHost, NativeHost
+from envwire.server._hosting.vector_hosts import MembersHost, NativeHost
 from envwire.v1 import environment_pb2
 
 _DEFAULT_AUTORESET = "NEXT_STEP"

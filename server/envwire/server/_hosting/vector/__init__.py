@@ -1,1 +1,0 @@
-"""Vector environments: making them, driving their members, resets and infos."""
