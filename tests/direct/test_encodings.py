@@ -14,7 +14,7 @@ from envwire.client._transports.direct.encodings import offer_encodings
 from envwire.server import Server
 from envwire.testing.comparing import identical
 from envwire.v1 import direct_pb2
-from envwire.wire.zstandard_frames import zstandard
+from envwire.wire.encodings import zstandard
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.relay import Cut
 from tests.direct.test_steps_ahead import ACTIONS, _soon, copied, expected, relayed

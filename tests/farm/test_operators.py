@@ -20,8 +20,8 @@ import pytest
 from envwire.admin.v1 import admin_pb2 as pb
 from envwire.admin.v1 import admin_pb2_grpc
 from envwire.client import Credentials, RemoteEnv, RemoteError
-from envwire.codec.durations import to_seconds
 from envwire.codec.errors.statuses import reason_of
+from envwire.codec.messages import to_seconds
 from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
 from envwire.server import Server
 from envwire.server._auth.scopes import Scope

@@ -52,7 +52,7 @@ def found() -> dict[str, set[str]]:
 
 
 def test_channels_are_opened_in_known_functions(found: dict[str, set[str]]) -> None:
-    assert found == OPENERS, "a channel needs NO_PROXY of envwire.wire.channel_options"
+    assert found == OPENERS, "a channel needs NO_PROXY of envwire.wire.addresses"
 
 
 def test_each_of_these_files_refuses_proxies() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import NamedTuple
 
-from envwire.codec.state_names import state_name
+from envwire.codec.messages import state_name
 from envwire.dashboard.history import History
 from envwire.observe.v1 import observe_pb2 as pb
 

@@ -7,7 +7,7 @@ import contextlib
 from typing import Final
 
 from envwire.admin.v1 import admin_pb2
-from envwire.codec.state_names import state_name
+from envwire.codec.messages import state_name
 from envwire.dashboard.channels import CallError, Channels
 from envwire.dashboard.model import Fleet, Server
 from envwire.farm.v1 import farm_pb2

@@ -1,11 +1,14 @@
 """Encodes and decodes values, spaces, specs and errors: pure functions, no I/O."""
 
-from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.errors.exceptions import exception_from_fault, fault_from_exception
-from envwire.codec.errors.faults import FaultError, RemoteExceptionInfo
+from envwire.codec.errors.faults import CodecError, FaultError, RemoteExceptionInfo
 from envwire.codec.errors.reasons import Reason
-from envwire.codec.errors.statuses import decode_fault, encode_fault
-from envwire.codec.errors.warnings import decode_warnings, encode_warnings
+from envwire.codec.errors.statuses import (
+    decode_fault,
+    decode_warnings,
+    encode_fault,
+    encode_warnings,
+)
 from envwire.codec.family import Family, envwire_family, gymnasium_family
 from envwire.codec.spaces.kinds import decode_space, encode_space
 from envwire.codec.spaces.random_states import (
@@ -22,7 +25,7 @@ from envwire.codec.values.encoding import (
     encode_value,
     encode_values,
 )
-from envwire.codec.values.opaque import Opaque
+from envwire.codec.values.foreign import Opaque
 
 __all__ = [
     "CodecError",

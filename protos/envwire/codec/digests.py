@@ -17,7 +17,7 @@ from google.protobuf.message import Message
 
 from envwire.codec.errors.statuses import decode_fault
 from envwire.codec.family import envwire_family
-from envwire.codec.nested import nested
+from envwire.codec.messages import nested
 from envwire.codec.values.tensors import byte_length
 from envwire.v1 import environment_pb2, values_pb2
 from envwire.wire.frames import ATTACHED_FROM, Area

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from google.protobuf.message import DecodeError, Message
 
-from envwire.codec.errors.codec_error import CodecError, located
+from envwire.codec.errors.faults import CodecError, located
 from envwire.codec.family import Family
 from envwire.codec.values.encoding import decode_mapping, decode_value, encode_mapping, encode_value
 from envwire.codec.values.foreign import native

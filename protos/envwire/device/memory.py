@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from envwire.device.device_memory import DeviceMemory
-from envwire.device.devices import CUDA, HOST, DeviceError, Identity, check_device_name
+from envwire.device.devices import (
+    CUDA,
+    HOST,
+    DeviceError,
+    DeviceMemory,
+    Identity,
+    check_device_name,
+)
 
 
 def identify(name: str) -> Identity:

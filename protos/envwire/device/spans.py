@@ -8,10 +8,10 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from envwire.codec.errors.codec_error import CodecError
-from envwire.codec.nested import nested
+from envwire.codec.errors.faults import CodecError
+from envwire.codec.messages import nested
 from envwire.codec.values.tensors import dtype_of
-from envwire.device.device_memory import ALIGNMENT, DeviceMemory
+from envwire.device.devices import ALIGNMENT, DeviceMemory
 from envwire.v1 import values_pb2
 
 #: What libraries can count, also for arrays that are empty along another axis.

@@ -1,4 +1,4 @@
-"""HOST:PORT, at which a server is dialled.
+"""HOST:PORT, at which a server is dialled, and the options of all gRPC channels to servers and gateways.
 
 Peers dial what others name as an address, so it must not be anything else that gRPC or a resolver would take: "unix:1"
 is a socket in the file system, "10.1:1" is 10.0.0.1, and "one:1,two:1" are two.
@@ -53,3 +53,7 @@ def parse_address(text: str) -> Address | None:
 def _is_name(host: str) -> bool:
     known = len(host) <= _LONGEST_NAME and _NAME.fullmatch(host) is not None
     return known and host.lower() not in _SCHEMES
+
+
+#: No connection goes through the proxy of http_proxy and its like, which gRPC takes by default, even to this machine.
+NO_PROXY = ("grpc.enable_http_proxy", 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
-from envwire.codec.durations import to_duration, to_seconds
+from envwire.codec.messages import to_duration, to_seconds
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from envwire.codec import CodecError, encode_value, envwire_family
-from envwire.codec.errors.warnings import encode_warnings
+from envwire.codec.errors.statuses import encode_warnings
 from envwire.codec.fastpath.step_codec import FASTPATH, FixedPartsStepCodec, step_codec
 from envwire.codec.steps import StepCodec, StepResult
 from envwire.testing.comparing import identical

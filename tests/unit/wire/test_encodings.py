@@ -6,9 +6,15 @@ import numpy as np
 import pytest
 
 from envwire.v1 import direct_pb2
-from envwire.wire.encodings import ENCODED, MOST_DECODED, Decoder
+from envwire.wire.encodings import (
+    ENCODED,
+    MOST_DECODED,
+    Decoder,
+    Zstandard,
+    ZstandardError,
+    zstandard,
+)
 from envwire.wire.frames import Area
-from envwire.wire.zstandard_frames import Zstandard, ZstandardError, zstandard
 
 pytestmark = pytest.mark.skipif(zstandard() is None, reason="needs a library of Zstandard")
 ZSTD = ENCODED + direct_pb2.ENCODING_ZSTD

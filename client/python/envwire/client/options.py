@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from envwire.client.credentials import Credentials
 from envwire.device.devices import check_device_name
 from envwire.device.libraries import LIBRARIES
-from envwire.wire.zstandard_frames import zstandard
+from envwire.wire.encodings import zstandard
 
 if TYPE_CHECKING:
     from envwire.client._session.client_device import ClientDevice

@@ -47,8 +47,7 @@ def groups(
 
 
 def _cells(group: farm_pb2.GroupStatus) -> list[str]:
-    from envwire.codec.durations import to_seconds
-    from envwire.codec.state_names import state_name
+    from envwire.codec.messages import state_name, to_seconds
     from envwire.farm.v1 import farm_pb2
 
     state = state_name(farm_pb2.GroupStatus.State.Name(group.state))

@@ -14,11 +14,11 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from envwire.codec.durations import to_seconds
+from envwire.codec.messages import to_seconds
 from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import environment_pb2_grpc
-from envwire.wire.channel_options import NO_PROXY
+from envwire.wire.addresses import NO_PROXY
 
 _log = logging.getLogger("envwire.farm")
 

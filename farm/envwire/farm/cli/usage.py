@@ -35,7 +35,7 @@ def usage(
 
         typer.echo(MessageToJson(answer, preserving_proto_field_name=True))
     else:
-        from envwire.codec.durations import to_seconds
+        from envwire.codec.messages import to_seconds
         from envwire.server.cli._console import print_table
 
         total = sum(each.slot_milliseconds for each in answer.usage) / 1000

@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 
-from envwire.codec.durations import to_duration, to_seconds
+from envwire.codec.messages import to_duration, to_seconds
 from envwire.farm.gateway.allocation.allocating import Allocator
 from envwire.farm.gateway.allocation.relayed_slots import RelayedSlots
 from envwire.farm.gateway.allocation.tickets import TicketSigner

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from envwire.codec.state_names import state_name
+from envwire.codec.messages import state_name
 from envwire.farm.gateway.allocation.allocating import Allocator
 from envwire.farm.gateway.groups.group import GroupState
 from envwire.farm.gateway.groups.groups import Groups

@@ -10,7 +10,7 @@ import grpc
 import grpc.aio
 
 from envwire.codec import FaultError
-from envwire.codec.durations import to_duration
+from envwire.codec.messages import to_duration
 from envwire.farm.gateway.allocation.tickets import TicketSigner
 from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.hellos import (

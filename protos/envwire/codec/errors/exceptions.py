@@ -13,12 +13,11 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from envwire.codec.errors.codec_error import CodecError
-from envwire.codec.errors.faults import FaultError, RemoteExceptionInfo
+from envwire.codec.errors.faults import CodecError, FaultError, RemoteExceptionInfo
 from envwire.codec.errors.reasons import Reason
 from envwire.codec.family import ROOTS, Family
 from envwire.codec.values.encoding import encode_values
-from envwire.codec.values.opaque import type_name
+from envwire.codec.values.foreign import type_name
 from envwire.v1 import values_pb2
 
 #: How much of a traceback is kept, in characters of its end: more than a status holds. One whose exception's text had

@@ -1,22 +1,45 @@
-"""Encodes faults as google.rpc.Status, cut to fit into an answer or the trailers of a gRPC call; encodes notices."""
+"""Encodes faults as google.rpc.Status, cut to fit into an answer or the trailers of a gRPC call; and notices."""
 
 from __future__ import annotations
 
+import builtins
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
-from envwire.codec.durations import to_duration, to_seconds
-from envwire.codec.errors.codec_error import CodecError
-from envwire.codec.errors.faults import FaultError, RemoteExceptionInfo
+from envwire.codec.errors.faults import CodecError, FaultError, RemoteExceptionInfo
 from envwire.codec.errors.reasons import Reason
-from envwire.codec.errors.warnings import decode_warnings, encode_warnings
 from envwire.codec.family import Family
+from envwire.codec.messages import to_duration, to_seconds
 from envwire.codec.values.encoding import decode_values, encode_values
-from envwire.codec.values.opaque import printable
+from envwire.codec.values.foreign import printable
 from envwire.v1 import status_pb2
+
+_CATEGORIES: Final[dict[str, type[Warning]]] = {
+    name: kind
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and issubclass(kind, Warning)
+}
+
+
+def encode_warnings(warnings: Iterable[tuple[type[Warning], str]]) -> list[status_pb2.Warning]:
+    """Writes pairs of category and text, each under the nearest builtin category."""
+    return [
+        status_pb2.Warning(category=_builtin_name(category), text=printable(text))
+        for category, text in warnings
+    ]
+
+
+def decode_warnings(messages: Iterable[status_pb2.Warning]) -> list[tuple[type[Warning], str]]:
+    """Reads pairs of category and text; unknown categories become UserWarning."""
+    return [(_CATEGORIES.get(m.category, UserWarning), m.text) for m in messages]
+
+
+def _builtin_name(category: type[Warning]) -> str:
+    return next(kind.__name__ for kind in category.__mro__ if kind in _CATEGORIES.values())
+
 
 DOMAIN: Final = "envwire"
 """The domain of all reasons in google.rpc.ErrorInfo."""

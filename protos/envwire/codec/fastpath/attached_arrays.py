@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.errors.faults import CodecError
 from envwire.codec.values.tensors import byte_length
 from envwire.v1 import environment_pb2, values_pb2
 from envwire.wire.envelope import RESPONSES

@@ -13,9 +13,9 @@ from typing import Any, Final, TypeAlias, cast
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.errors.faults import CodecError
 from envwire.codec.family import Family
-from envwire.codec.fastpath.array_layouts import UNKNOWN, ArrayLayout
+from envwire.codec.fastpath.leaves import UNKNOWN, ArrayLayout
 from envwire.codec.fastpath.values import TreeReader, TreeWriter, ValueReader, ValueWriter
 from envwire.codec.steps import StepResult, plain_flag, plain_reward
 from envwire.codec.values.encoding import decode_mapping, decode_value, encode_mapping

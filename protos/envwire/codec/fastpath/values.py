@@ -11,8 +11,16 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from envwire.codec.fastpath.array_layouts import UNKNOWN, ArrayLayout, layout_of
-from envwire.codec.fastpath.leaves import INTEGERS, KNOWN, SHORT, FastPathMiss, ScalarTemplate
+from envwire.codec.fastpath.leaves import (
+    INTEGERS,
+    KNOWN,
+    SHORT,
+    UNKNOWN,
+    ArrayLayout,
+    FastPathMiss,
+    ScalarTemplate,
+    layout_of,
+)
 from envwire.codec.fastpath.trees import Node, build_template
 from envwire.wire.frames import Area, Attachments
 

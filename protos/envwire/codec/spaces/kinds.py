@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from envwire.codec.errors.codec_error import CodecError, key_step, located
+from envwire.codec.errors.faults import CodecError, key_step, located
 from envwire.codec.family import Family
 from envwire.codec.spaces.context import Row, SpaceDecoding, SpaceEncoding
 from envwire.codec.values.encoding import encode_value

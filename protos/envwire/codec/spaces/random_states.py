@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
-from envwire.codec.errors.codec_error import CodecError, key_step, located
+from envwire.codec.errors.faults import CodecError, key_step, located
 from envwire.codec.values.encoding import decode_value, encode_value
 from envwire.codec.values.tensors import Array
 from envwire.v1 import spaces_pb2

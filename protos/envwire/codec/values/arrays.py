@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.errors.faults import CodecError
 from envwire.codec.values.containers import decode_elements, encode_elements
 from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding
 from envwire.codec.values.tensors import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any, Final
 
-from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.errors.faults import CodecError
 from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding
 from envwire.v1 import values_pb2
 

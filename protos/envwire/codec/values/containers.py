@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from envwire.codec.errors.codec_error import CodecError, key_step, located
+from envwire.codec.errors.faults import CodecError, key_step, located
 from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding, decode, encode
-from envwire.codec.values.opaque import encode_opaque
+from envwire.codec.values.foreign import encode_opaque
 from envwire.v1 import values_pb2
 
 _Row: TypeAlias = values_pb2.ValueList | values_pb2.ObjectArray

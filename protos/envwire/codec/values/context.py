@@ -12,10 +12,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.errors.faults import CodecError
 from envwire.codec.family import Family, belongs_to_a_family
-from envwire.codec.values.foreign import adopted, is_foreign
-from envwire.codec.values.opaque import encode_opaque, type_name
+from envwire.codec.values.foreign import adopted, encode_opaque, is_foreign, type_name
 from envwire.codec.values.tensors import FillAllowance
 from envwire.v1 import values_pb2
 from envwire.wire.device_arrays import DeviceArrays

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from envwire.codec.errors.codec_error import CodecError, located
+from envwire.codec.errors.faults import CodecError, located
 from envwire.codec.family import Family
 from envwire.codec.values import arrays, builtins, containers, library_types
 from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding, decode, encode
-from envwire.codec.values.opaque import Opaque, type_name
+from envwire.codec.values.foreign import Opaque, type_name
 from envwire.codec.values.tensors import FillAllowance, decode_tensor, encode_tensor, is_portable
 from envwire.v1 import values_pb2
 from envwire.wire.device_arrays import DeviceArrays

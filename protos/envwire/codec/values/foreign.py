@@ -1,20 +1,86 @@
-"""Values of other array libraries and number types, as the NumPy arrays and numbers that stand for them.
+"""What stands for a value without a wire form: a NumPy array or a number if there is an equal one, else `Opaque`.
 
 An array of torch, JAX or CuPy travels as a NumPy array; a `Decimal`, a `Fraction` or another number as an int or a
-float. Only classes without a wire form of their own are looked at here.
+float; of any other object, the type and the repr. Only classes without a wire form of their own are looked at here.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
 import numpy as np
 
-from envwire.codec.errors.codec_error import CodecError
-from envwire.codec.values.opaque import type_name
+from envwire.codec.errors.faults import CodecError
+from envwire.v1 import values_pb2
+
+_MAX_TEXT: Final = 1000
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """The stand-in for an object without a wire form. It is never turned back into the object.
+
+    Attributes:
+        type_name: Qualified name of the object's class, for example "types.FunctionType".
+        text: Its repr, at most 1,000 characters.
+    """
+
+    type_name: str
+    text: str
+
+    def __bool__(self) -> bool:
+        """Raises TypeError, since the truth of the object is not known here."""
+        raise TypeError(self._unknown("neither true nor false"))
+
+    def __float__(self) -> float:
+        """Raises TypeError, since the value of the object is not known here."""
+        raise TypeError(self._unknown("no number"))
+
+    def __getattr__(self, name: str) -> Any:
+        """Raises AttributeError, since the attributes of the object are not here."""
+        if name.startswith("__") or "type_name" not in vars(
+            self
+        ):  # asked by pickle, of one that is not filled yet
+            raise AttributeError(name)
+        raise AttributeError(self._unknown(f"without {name!r}"), name=name, obj=self)
+
+    def _unknown(self, what: str) -> str:
+        return (
+            f"a {self.type_name} stayed on the server, and its stand-in is {what} here; convert it in the environment, "
+            "or use it in a wrapper on the server (`wrappers=[...]`)"
+        )
+
+
+def encode_opaque(value: object, message: values_pb2.Opaque) -> None:
+    """Writes the name and the repr of any object; never raises."""
+    if isinstance(value, Opaque):
+        # A server whose environment is itself remote passes an Opaque on.
+        message.type_name, message.text = value.type_name, value.text
+    else:
+        message.type_name = printable(type_name(type(value)))
+        message.text = printable(_safe_repr(value)[:_MAX_TEXT])
+
+
+def type_name(kind: type) -> str:
+    """Returns the qualified name of a class, for example "builtins.ValueError"."""
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def printable(text: str) -> str:
+    """Escapes lone surrogates, because protobuf strings have to be valid Unicode."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _safe_repr(value: object) -> str:
+    try:
+        return repr(value)
+    except Exception as error:  # the object's `__repr__` may raise anything
+        return f"<repr raised {type(error).__name__}>"
+
 
 #: The methods by which a class offers its value, and what reads it; the first that works counts. A number is read only
 #: from what has no axes.

@@ -8,11 +8,11 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any, Final
 
-from envwire.codec.errors.codec_error import CodecError, located
+from envwire.codec.errors.faults import CodecError, located
 from envwire.codec.family import Family
 from envwire.codec.values.containers import ELEMENT
 from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding, decode, encode
-from envwire.codec.values.opaque import Opaque
+from envwire.codec.values.foreign import Opaque
 from envwire.v1 import values_pb2
 
 _ENUMERATION: Final = "AutoresetMode"

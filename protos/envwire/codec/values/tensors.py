@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.errors.faults import CodecError
 from envwire.v1 import values_pb2
 from envwire.wire.frames import ATTACHED_FROM, Area, Attachments
 

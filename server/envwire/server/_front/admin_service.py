@@ -9,8 +9,8 @@ from operator import attrgetter
 from google.protobuf.message import Message
 
 from envwire.admin.v1 import admin_pb2
-from envwire.codec.durations import to_duration, to_seconds
 from envwire.codec.errors.statuses import draining_notice
+from envwire.codec.messages import to_duration, to_seconds
 from envwire.server._auth.client import Client
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions

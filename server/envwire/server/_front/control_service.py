@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from envwire.codec.durations import to_duration
+from envwire.codec.messages import to_duration
 from envwire.server._auth.client import Client
 from envwire.server._front.makes.make_deduplicator import MakeDeduplicator
 from envwire.server._front.makes.making import SessionMaker

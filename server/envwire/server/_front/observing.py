@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from envwire.codec import FaultError, Reason
-from envwire.codec.durations import to_seconds
+from envwire.codec.messages import to_seconds
 from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server._auth.client import Client
 from envwire.server._auth.scopes import Scope

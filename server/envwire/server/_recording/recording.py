@@ -15,7 +15,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from envwire.codec.fastpath.attached_arrays import pieces
-from envwire.codec.nested import nested
+from envwire.codec.messages import nested
 from envwire.server._recording.files import AppendedFile, FullError
 from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig

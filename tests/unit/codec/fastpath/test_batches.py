@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from envwire.codec import envwire_family
-from envwire.codec.fastpath.batches import BatchResponseReader, BatchResponseWriter
+from envwire.codec.fastpath.step_codec import BatchResponseReader, BatchResponseWriter
 from envwire.codec.fastpath.step_responses import StepResponseReader, StepResponseWriter
 from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from envwire.codec import decode_mapping, decode_value, encode_mapping, encode_value
-from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.errors.faults import CodecError
 from envwire.codec.fastpath.attached_arrays import inline_arrays
 from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb

@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from envwire.codec import CodecError, encode_mapping, encode_value, envwire_family
 from envwire.codec.fastpath import trees
 from envwire.codec.fastpath import values as remembered
-from envwire.codec.fastpath.array_layouts import UNKNOWN
+from envwire.codec.fastpath.leaves import UNKNOWN
 from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
 from envwire.codec.fastpath.step_responses import StepResponseReader, StepResponseWriter
 from envwire.codec.fastpath.values import TreeReader, TreeWriter, ValueReader, ValueWriter

@@ -95,7 +95,7 @@ def test_places_are_told_but_not_taken_over() -> None:
             test_places_are_told_but_not_taken_over,
             f"{__name__}:test_places_are_told_but_not_taken_over",
         ),
-        (Opaque, "envwire.codec.values.opaque:Opaque"),
+        (Opaque, "envwire.codec.values.foreign:Opaque"),
         (partial(make_here), "functools:partial"),
         (None, ""),
     ]:

@@ -11,7 +11,7 @@ from envwire.client._session.client_session import ClientSession
 from envwire.client._session.operations import Operation
 from envwire.client._session.recording import Recording
 from envwire.codec import Family
-from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.errors.faults import CodecError
 from envwire.codec.steps import DeviceStepCodec
 from envwire.device.devices import (
     DLPACK_CPU,

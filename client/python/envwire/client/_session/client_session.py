@@ -42,9 +42,9 @@ from envwire.client._session.states import (
 )
 from envwire.client.errors import InvalidRequestError, ServerUnavailableError
 from envwire.codec import Family, Reason, decode_fault
-from envwire.codec.durations import LONGEST_SECONDS, to_seconds
-from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.errors.faults import CodecError
 from envwire.codec.fastpath.step_codec import step_codec
+from envwire.codec.messages import LONGEST_SECONDS, to_seconds
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import RESPONSES, STEP_RESPONSE, session_header
 from envwire.wire.frames import Area, Reply

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from envwire.client.errors import InvalidRequestError
 from envwire.codec import CodecError, Family, encode_mapping
-from envwire.codec.durations import to_duration
+from envwire.codec.messages import to_duration
 from envwire.v1 import environment_pb2 as pb
 
 #: A wrapper to apply on the server: its name, "TimeLimit" or "module:Class", or (name, keyword arguments).

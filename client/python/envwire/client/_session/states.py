@@ -16,7 +16,7 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from envwire.codec import decode_warnings
-from envwire.codec.durations import to_seconds
+from envwire.codec.messages import to_seconds
 from envwire.v1 import status_pb2
 
 

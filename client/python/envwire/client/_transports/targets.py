@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from envwire.client._errors import no_answer, nothing_listens
-from envwire.codec.durations import LONGEST_SECONDS
+from envwire.codec.messages import LONGEST_SECONDS
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address

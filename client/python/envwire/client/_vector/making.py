@@ -19,7 +19,7 @@ from envwire.client._vector.shards import S
 from envwire.client.errors import InvalidRequestError, RemoteError
 from envwire.client.options import ConnectionOptions
 from envwire.codec import Family
-from envwire.codec.durations import LONGEST_SECONDS, to_seconds
+from envwire.codec.messages import LONGEST_SECONDS, to_seconds
 from envwire.v1 import environment_pb2 as pb
 
 _INFO_SECONDS = 60.0

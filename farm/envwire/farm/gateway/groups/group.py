@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from envwire.codec.durations import to_duration
+from envwire.codec.messages import to_duration
 from envwire.farm.gateway.groups.demand import Demand, Situation, Target
 from envwire.farm.gateway.groups.failures import BackOff, Failure
 from envwire.farm.gateway.groups.group_config import INSTANCE_LABEL, GroupConfig

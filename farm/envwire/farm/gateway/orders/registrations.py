@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from envwire.codec.durations import to_duration
+from envwire.codec.messages import to_duration
 from envwire.farm.gateway.orders.outbox import Outbox, UnansweredError
 from envwire.farm.gateway.orders.pending_orders import PendingOrders
 from envwire.farm.gateway.registry.quotas import Claim

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from envwire.codec.durations import to_seconds
+from envwire.codec.messages import to_seconds
 from envwire.farm.gateway.registry.states import Member, State
 from envwire.server._version import VERSION
 from envwire.v1 import environment_pb2 as pb

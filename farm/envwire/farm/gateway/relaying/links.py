@@ -18,7 +18,7 @@ from envwire.farm.gateway.registry.states import Member
 from envwire.server._front.grpc.edge import STATUS_KEY
 from envwire.server._settings.listening import host_of
 from envwire.v1 import environment_pb2, status_pb2
-from envwire.wire.channel_options import NO_PROXY
+from envwire.wire.addresses import NO_PROXY
 
 T = TypeVar("T")
 Metadata = tuple[tuple[str, str | bytes], ...]

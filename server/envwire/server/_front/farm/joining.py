@@ -19,7 +19,7 @@ from typing import Any
 
 import grpc.aio
 
-from envwire.codec.durations import to_seconds
+from envwire.codec.messages import to_seconds
 from envwire.farm.v1 import farm_pb2
 from envwire.server._front.farm.channels import ChannelOrders
 from envwire.server._front.farm.orders import AdminOrders, gateway_client
@@ -28,7 +28,7 @@ from envwire.server._front.front import Front
 from envwire.server._settings.listening import host_of, is_unspecified, local_target
 from envwire.server.config import ServerConfig
 from envwire.v1.environment_pb2 import LibraryInfo
-from envwire.wire.channel_options import NO_PROXY
+from envwire.wire.addresses import NO_PROXY
 
 _CPU = Path("/proc/cpuinfo")
 _LENGTH = 16

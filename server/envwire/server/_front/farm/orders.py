@@ -7,7 +7,7 @@ import time
 from collections import Counter
 
 from envwire.codec import FaultError, Reason, encode_fault
-from envwire.codec.durations import to_seconds
+from envwire.codec.messages import to_seconds
 from envwire.farm.v1 import farm_pb2
 from envwire.server._auth.client import FARM_PREFIX, TOKEN_PREFIX, Client
 from envwire.server._auth.scopes import EVERYTHING, Scope

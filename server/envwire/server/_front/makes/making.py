@@ -9,8 +9,8 @@ from functools import partial
 from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason
-from envwire.codec.durations import to_duration, to_seconds
 from envwire.codec.errors.statuses import reason_of
+from envwire.codec.messages import to_duration, to_seconds
 from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._auth.client import Client
 from envwire.server._front.makes.admission import Admission

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from envwire.v1 import direct_pb2
-from envwire.wire.encodings import ENCODED, MOST_DECODED
+from envwire.wire.encodings import ENCODED, MOST_DECODED, Zstandard
 from envwire.wire.frames import Area, Attachments
-from envwire.wire.zstandard_frames import Zstandard
 
 #: Bytes a second where nothing was measured yet, or the kernel does not tell: 200 Mbit/s. Behind the front's TLS, the
 #: session has no TCP connection of its own.

@@ -28,9 +28,9 @@ from envwire.server._worker.program.loan import Returned
 from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
+from envwire.wire.encodings import zstandard
 from envwire.wire.frames import Packet
 from envwire.wire.local_channel import DEVICE_MOMENT, MOMENT
-from envwire.wire.zstandard_frames import zstandard
 
 #: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _CLOSED = State.CLOSED

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from envwire.device.device_memory import ALIGNMENT as DEVICE_ALIGNMENT
+from envwire.device.devices import ALIGNMENT as DEVICE_ALIGNMENT
 from envwire.device.devices import DeviceError, Identity
 from envwire.device.memory import allocate
 from envwire.device.shared_arrays import SharedArrays

@@ -26,7 +26,7 @@ def _open_channel(target: str) -> grpc.Channel:
     if not {"ENVWIRE_CA", "ENVWIRE_CERT", "ENVWIRE_HTTP_PROXY"} & os.environ.keys():
         import grpc
 
-        from envwire.wire.channel_options import NO_PROXY
+        from envwire.wire.addresses import NO_PROXY
 
         return grpc.insecure_channel(target, [NO_PROXY])
     from envwire.client import Credentials

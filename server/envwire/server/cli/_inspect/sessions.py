@@ -105,7 +105,7 @@ def _show(listed: admin_pb2.ListSessionsResponse) -> None:
 def cells(session: admin_pb2.SessionSummary) -> list[str]:
     """Returns a session as a table row."""
     from envwire.admin.v1 import admin_pb2
-    from envwire.codec.state_names import state_name
+    from envwire.codec.messages import state_name
 
     return [
         session.session_id,
@@ -120,7 +120,7 @@ def cells(session: admin_pb2.SessionSummary) -> list[str]:
 
 
 def _seconds(duration: Duration) -> str:
-    from envwire.codec.durations import to_seconds
+    from envwire.codec.messages import to_seconds
 
     return f"{to_seconds(duration):.1f} s"
 

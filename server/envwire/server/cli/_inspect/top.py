@@ -37,8 +37,7 @@ COLUMNS = (
 
 def cells(server: farm_pb2.ServerStatus) -> list[str]:
     """Returns a server as a table row."""
-    from envwire.codec.durations import to_seconds
-    from envwire.codec.state_names import state_name
+    from envwire.codec.messages import state_name, to_seconds
     from envwire.farm.v1 import farm_pb2
 
     labels = ",".join(f"{name}={value}" for name, value in sorted(server.labels.items()))

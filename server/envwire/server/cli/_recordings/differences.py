@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envwire.codec import decode_fault, decode_value, envwire_family
-from envwire.codec.nested import is_repeated
+from envwire.codec.messages import is_repeated
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
 

@@ -12,9 +12,8 @@ import pytest
 from envwire.server._worker.direct import encoder as module
 from envwire.server._worker.direct.encoder import UNKNOWN, Encoder, PathRate
 from envwire.v1 import direct_pb2
-from envwire.wire.encodings import ENCODED, Decoder
+from envwire.wire.encodings import ENCODED, Decoder, zstandard
 from envwire.wire.frames import Area, Attachments
-from envwire.wire.zstandard_frames import zstandard
 
 ZSTD = ENCODED + direct_pb2.ENCODING_ZSTD
 XOR = ENCODED + direct_pb2.ENCODING_XOR_ZSTD

@@ -25,10 +25,9 @@ from envwire.client._transports.direct.shared_memory import SharedFrames, map_ma
 from envwire.client._transports.portability import POLLIN, after_fork_in_child, new_poll
 from envwire.client._transports.recycled import Recycled
 from envwire.v1 import direct_pb2
-from envwire.wire.encodings import ENCODED, Decoder
+from envwire.wire.encodings import ENCODED, Decoder, ZstandardError, zstandard
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Area, Reply
 from envwire.wire.local_channel import DEVICE_MOMENT, MOMENT, WAKE, AdaptiveSpin, Mailbox
-from envwire.wire.zstandard_frames import ZstandardError, zstandard
 
 if TYPE_CHECKING:
     from envwire.client._session.client_device import ClientDevice

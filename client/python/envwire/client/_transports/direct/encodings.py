@@ -7,8 +7,7 @@ import socket
 
 from envwire.client._transports.targets import ip_address_of
 from envwire.v1 import direct_pb2
-from envwire.wire.encodings import ENCODINGS
-from envwire.wire.zstandard_frames import zstandard
+from envwire.wire.encodings import ENCODINGS, zstandard
 
 
 def offer_encodings(

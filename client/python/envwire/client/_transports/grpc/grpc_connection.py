@@ -30,8 +30,7 @@ from envwire.client._transports.targets import ConnectWait
 from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError, ServerUnavailableError
 from envwire.v1 import environment_pb2 as pb
-from envwire.wire.addresses import parse_address
-from envwire.wire.channel_options import NO_PROXY
+from envwire.wire.addresses import NO_PROXY, parse_address
 
 _log = logging.getLogger("envwire.client")
 
