@@ -1,4 +1,4 @@
-"""The environment interface: `Env` and the types that its signatures use."""
+"""The environment interface: `Env`, and the types that signatures of environments use, which default to ``Any``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Generic, SupportsFloat, TypeAlias, cast
 
 import numpy as np
 
-from envwire.envs._generic import ActType, Info, ObsType, Options, PartialGeneric
 from envwire.envs.utils import seeding
 
 if TYPE_CHECKING:
@@ -14,6 +13,50 @@ if TYPE_CHECKING:
 
     from envwire.envs.spaces import Space
     from envwire.envs.specs import EnvSpec
+
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from typing_extensions import TypeVar
+
+    ObsType = TypeVar("ObsType", default=Any)
+    ActType = TypeVar("ActType", default=Any)
+    WrapperObsType = TypeVar("WrapperObsType", default=Any)
+    WrapperActType = TypeVar("WrapperActType", default=Any)
+    ArrayType = TypeVar("ArrayType", default=Any)
+else:
+    from typing import TypeVar
+
+    ObsType = TypeVar("ObsType")
+    ActType = TypeVar("ActType")
+    WrapperObsType = TypeVar("WrapperObsType")
+    WrapperActType = TypeVar("WrapperActType")
+    ArrayType = TypeVar("ArrayType")
+
+#: An array of any dtype and shape.
+Array: TypeAlias = "NDArray[Any]"
+
+#: What `reset` and `step` tell besides the observation.
+Info: TypeAlias = dict[str, Any]
+
+#: What `step` of a vector environment returns: observations, rewards, terminations, truncations and
+#: infos.
+VectorStep: TypeAlias = tuple[ObsType, ArrayType, ArrayType, ArrayType, Info]
+
+#: What `reset` may be told besides the seed.
+Options: TypeAlias = dict[str, Any] | None
+
+
+class PartialGeneric:
+    """Lets a generic class be subscripted with fewer parameters than it has."""
+
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, params):
+            given = params if isinstance(params, tuple) else (params,)
+            missing = len(cls.__parameters__) - len(given)
+            return super().__class_getitem__(given + (Any,) * missing)
+
 
 #: One rendered frame: text, an RGB or depth array, or an (RGB, depth) pair.
 RenderFrame: TypeAlias = str | np.ndarray[Any, Any] | tuple[np.ndarray[Any, Any], ...]

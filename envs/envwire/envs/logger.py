@@ -1,6 +1,12 @@
-"""Warnings to the user, coloured, and silenced by `set_level` or by `min_level`."""
+"""Warnings to the user, coloured, and silenced by `set_level` or by `min_level`; and how checkers report.
+
+A check raises `AssertionError` for violations, and warns of questionable choices.
+"""
+
+from __future__ import annotations
 
 import warnings
+from typing import Any
 
 from envwire.envs.utils.colorize import colorize
 
@@ -53,3 +59,15 @@ def error(msg: str, *args: object) -> None:
 def _fill(msg: str, args: tuple[object, ...]) -> str:
     """Fills the placeholders; without values a ``%`` is just a character."""
     return msg % args if args else msg
+
+
+def require(condition: Any, message: str) -> None:
+    """Raises `AssertionError` unless the condition holds."""
+    if not condition:
+        raise AssertionError(message)
+
+
+def warn_unless(condition: Any, message: str) -> None:
+    """Warns, on behalf of the function that called the check, unless the condition holds."""
+    if not condition:
+        warn("%s", message, stacklevel=3)

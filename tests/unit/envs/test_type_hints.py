@@ -12,7 +12,7 @@ import pytest
 
 import envwire.client
 import envwire.envs
-from envwire.envs.envs.conformance.big import BigEnv
+from envwire.envs.envs.conformance.values import BigEnv
 from envwire.envs.envs.toy_text.frozen_lake import FrozenLakeEnv
 from tests.each import each
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from envwire.envs import spaces
-from envwire.envs.utils.data_equivalence import data_equivalence
+from envwire.envs.utils.env_checker import data_equivalence
 from envwire.openenv.values import action_of, to_json, to_object
 
 READABLE = [

@@ -9,8 +9,7 @@ from typing import Any, Protocol
 
 from envwire.envs import error, logger, vector
 from envwire.envs.core import Env
-from envwire.envs.envs.making import load_env_creator, make
-from envwire.envs.envs.making_vec import VectorizeMode, make_vec
+from envwire.envs.envs.making import VectorizeMode, load_env_creator, make, make_vec
 from envwire.envs.envs.registry import explain, find_highest_version, registry, versions
 from envwire.envs.specs import EnvSpec, WrapperSpec, get_env_id, parse_env_id
 

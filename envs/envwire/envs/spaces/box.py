@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from envwire.envs import error, logger
-from envwire.envs.spaces.arguments import bounds
+from envwire.envs.spaces import arguments
 from envwire.envs.spaces.space import NumericSpace
 from envwire.envs.type_guards import is_array
 
@@ -37,8 +37,8 @@ class Box(NumericSpace[NDArray[Any]]):
 
     def __init__(
         self,
-        low: bounds.Bound,
-        high: bounds.Bound,
+        low: arguments.Bound,
+        high: arguments.Bound,
         shape: Sequence[int | np.integer[Any]] | None = None,
         dtype: DTypeLike | None = np.float32,
         seed: int | np.random.Generator | None = None,
@@ -58,10 +58,14 @@ class Box(NumericSpace[NDArray[Any]]):
                 infinity; the shapes do not agree; a lower bound is above its upper bound.
             TypeError: ``shape`` is not a sequence of integers.
         """
-        box_dtype = bounds.check_dtype(dtype)
-        box_shape = bounds.find_shape(shape, low, high)
-        self.low, self.bounded_below = bounds.cast_bound(bounds.LOW, low, box_shape, box_dtype)
-        self.high, self.bounded_above = bounds.cast_bound(bounds.HIGH, high, box_shape, box_dtype)
+        box_dtype = arguments.check_dtype(dtype)
+        box_shape = arguments.find_shape(shape, low, high)
+        self.low, self.bounded_below = arguments.cast_bound(
+            arguments.LOW, low, box_shape, box_dtype
+        )
+        self.high, self.bounded_above = arguments.cast_bound(
+            arguments.HIGH, high, box_shape, box_dtype
+        )
         if np.any(self.low > self.high):
             raise ValueError(
                 "Every lower bound of a Box must be at most its upper bound; "
@@ -119,7 +123,7 @@ class Box(NumericSpace[NDArray[Any]]):
         if self.dtype.kind == "f":
             return draw.astype(self.dtype)
         draw = np.floor(draw)
-        least, greatest = bounds.limits(self.dtype)
+        least, greatest = arguments.limits(self.dtype)
         if self.dtype != np.int64:
             return draw.clip(least, greatest).astype(self.dtype)
         # float64 cannot hold the limits of int64: stay off them, then trim what rounding added.

@@ -8,11 +8,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from envwire.envs.spaces.arguments import masks
+from envwire.envs.logger import require
+from envwire.envs.spaces import arguments
 from envwire.envs.spaces.composite import Seed, SpacesInside
 from envwire.envs.spaces.space import Space
 from envwire.envs.type_guards import is_dict, is_mapping, is_sequence
-from envwire.envs.utils.reporting import require
 
 Spaces: TypeAlias = Mapping[Any, Space[Any]] | Sequence[tuple[Any, Space[Any]]]
 
@@ -93,7 +93,7 @@ class Dict(SpacesInside[dict[Any, Any]], Mapping[Any, Space[Any]]):
         Raises:
             ValueError, AssertionError: See `Space.sample`.
         """
-        kind, chosen = masks.choose(mask, probability)
+        kind, chosen = arguments.choose(mask, probability)
         if chosen is None:
             return {key: space.sample() for key, space in self.spaces.items()}
         require(

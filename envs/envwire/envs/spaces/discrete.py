@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from envwire.envs.spaces.arguments import masks
-from envwire.envs.spaces.arguments.bounds import limits
+from envwire.envs.spaces import arguments
+from envwire.envs.spaces.arguments import limits
 from envwire.envs.spaces.space import MaskNDArray, NumericSpace
 from envwire.envs.type_guards import is_integer, is_numpy
 
@@ -78,7 +78,7 @@ class Discrete(NumericSpace[np.integer[Any]]):
         Raises:
             ValueError, AssertionError: See `Space.sample`.
         """
-        kind, weights = masks.choose(mask, probability)
+        kind, weights = arguments.choose(mask, probability)
         offset: Any
         if weights is None:
             offset = self.np_random.integers(self.n, dtype=self.dtype.type)
@@ -87,13 +87,13 @@ class Discrete(NumericSpace[np.integer[Any]]):
         element: np.integer[Any] = self.start + offset
         return element
 
-    def _sample_weighted(self, kind: masks.MaskKind, weights: Any) -> Any:
+    def _sample_weighted(self, kind: arguments.MaskKind, weights: Any) -> Any:
         """Draws an integer, counted from the start."""
-        masks.check_array(kind, weights, (int(self.n),))
+        arguments.check_array(kind, weights, (int(self.n),))
         if kind == "probability":
-            masks.check_distribution(weights)
+            arguments.check_distribution(weights)
             return self.np_random.choice(int(self.n), p=weights)
-        masks.check_values(weights, (0, 1))
+        arguments.check_values(weights, (0, 1))
         (allowed,) = np.nonzero(weights)
         return self.np_random.choice(allowed) if allowed.size else 0
 

@@ -9,14 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envwire.envs import logger
-from envwire.envs.spaces.arguments import masks
-from envwire.envs.spaces.batches.elements import Allocate, create_empty_array, elements_of
-from envwire.envs.spaces.batches.jsonable import batch_from_json, batch_to_json
-from envwire.envs.spaces.batches.spaces import batch_space
+from envwire.envs.logger import require
+from envwire.envs.spaces import arguments
+from envwire.envs.spaces.batched_elements import (
+    Allocate,
+    batch_from_json,
+    batch_to_json,
+    create_empty_array,
+    elements_of,
+)
+from envwire.envs.spaces.batched_spaces import batch_space
 from envwire.envs.spaces.composite import CompositeSpace, Seed
 from envwire.envs.spaces.space import Space
 from envwire.envs.type_guards import is_array
-from envwire.envs.utils.reporting import require
 
 
 class GraphInstance(NamedTuple):
@@ -107,7 +112,7 @@ class Graph(CompositeSpace[GraphInstance]):
             ValueError, AssertionError: See `Space.sample`.
         """
         require(num_nodes > 0, f"A graph needs at least one node, got num_nodes={num_nodes}.")
-        kind, chosen = masks.choose(mask, probability)
+        kind, chosen = arguments.choose(mask, probability)
         node_mask, edge_mask = (None, None) if chosen is None else chosen
         if num_edges is None:
             most = num_nodes * (num_nodes - 1)
@@ -189,7 +194,7 @@ class Graph(CompositeSpace[GraphInstance]):
         )
 
 
-def _sample_batch(space: Space[Any], n: int, kind: masks.MaskKind, mask: Any) -> Any:
+def _sample_batch(space: Space[Any], n: int, kind: arguments.MaskKind, mask: Any) -> Any:
     sample = batch_space(space, n).sample(**{kind: mask})
     # The batch drew from a copy of the generator: move the original on for the next sample.
     space.np_random.random()

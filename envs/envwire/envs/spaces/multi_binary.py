@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from envwire.envs.spaces.arguments import masks
+from envwire.envs.spaces import arguments
 from envwire.envs.spaces.space import MaskNDArray, NumericSpace
 from envwire.envs.type_guards import is_array, is_sequence, promote_sequence
 
@@ -54,14 +54,14 @@ class MultiBinary(NumericSpace[NDArray[np.int8]]):
         Raises:
             ValueError, AssertionError: See `Space.sample`.
         """
-        kind, weights = masks.choose(mask, probability)
+        kind, weights = arguments.choose(mask, probability)
         if weights is None:
             return self._toss()
-        masks.check_array(kind, weights, self.shape)
+        arguments.check_array(kind, weights, self.shape)
         if kind == "mask":
-            masks.check_values(weights, (0, 1, 2))
+            arguments.check_values(weights, (0, 1, 2))
             return np.where(weights == 2, self._toss(), weights)
-        masks.check_probabilities(weights)
+        arguments.check_probabilities(weights)
         return np.asarray(self.np_random.random(self.shape) < weights, np.int8)
 
     def _toss(self) -> NDArray[np.int8]:

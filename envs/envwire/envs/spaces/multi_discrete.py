@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from envwire.envs import logger
-from envwire.envs.spaces.arguments import masks
+from envwire.envs.spaces import arguments
 from envwire.envs.spaces.discrete import Discrete
 from envwire.envs.spaces.space import NumericSpace
 from envwire.envs.type_guards import is_array, promote_sequence
@@ -74,29 +74,29 @@ class MultiDiscrete(NumericSpace[NDArray[np.integer[Any]]]):
         Raises:
             ValueError, AssertionError: See `Space.sample`.
         """
-        kind, weights = masks.choose(mask, probability)
+        kind, weights = arguments.choose(mask, probability)
         if weights is None:
             draw: Any = self.np_random.random(self.nvec.shape) * self.nvec
             element: NDArray[Any] = draw.astype(self.dtype) + self.start
             return element
         return np.array(self._sample_masked(kind, weights, self.nvec, self.start), self.dtype)
 
-    def _sample_masked(self, kind: masks.MaskKind, mask: Any, nvec: Any, start: Any) -> Any:
+    def _sample_masked(self, kind: arguments.MaskKind, mask: Any, nvec: Any, start: Any) -> Any:
         """Draws the entries of a part of the space, axis by axis."""
         if not is_array(nvec):
             return start + self.dtype.type(self._sample_entry(kind, mask, int(nvec)))
-        masks.check_parts(kind, mask, len(nvec))
+        arguments.check_parts(kind, mask, len(nvec))
         parts = zip(mask, nvec, start, strict=True)
         return [self._sample_masked(kind, *part) for part in parts]
 
-    def _sample_entry(self, kind: masks.MaskKind, mask: Any, count: int) -> Any:
+    def _sample_entry(self, kind: arguments.MaskKind, mask: Any, count: int) -> Any:
         """Draws one entry, counted from its start."""
-        masks.check_array(kind, mask, (count,))
+        arguments.check_array(kind, mask, (count,))
         (allowed,) = np.nonzero(mask)
         if kind == "mask":
-            masks.check_values(mask, (0, 1))
+            arguments.check_values(mask, (0, 1))
             return self.np_random.choice(allowed) if allowed.size else 0
-        masks.check_distribution(mask)
+        arguments.check_distribution(mask)
         return self.np_random.choice(allowed, p=(mask / np.sum(mask))[allowed])
 
     def contains(self, x: Any) -> bool:

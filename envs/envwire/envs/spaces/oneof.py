@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from envwire.envs.spaces.arguments import masks
-from envwire.envs.spaces.batches.elements import Allocate, create_empty_array
-from envwire.envs.spaces.batches.jsonable import element_from_json, element_to_json
+from envwire.envs.spaces import arguments
+from envwire.envs.spaces.batched_elements import (
+    Allocate,
+    create_empty_array,
+    element_from_json,
+    element_to_json,
+)
 from envwire.envs.spaces.composite import Seed, SpacesInside, check_spaces
 from envwire.envs.spaces.space import Space
 from envwire.envs.type_guards import is_tuple
@@ -72,10 +76,10 @@ class OneOf(SpacesInside[tuple[Any, Any]]):
             ValueError, AssertionError: See `Space.sample`.
         """
         index = self.np_random.integers(0, len(self.spaces), dtype=np.int64)
-        kind, chosen = masks.choose(mask, probability)
+        kind, chosen = arguments.choose(mask, probability)
         if chosen is None:
             return index, self.spaces[index].sample()
-        masks.check_parts(kind, chosen, len(self.spaces))
+        arguments.check_parts(kind, chosen, len(self.spaces))
         return index, self.spaces[index].sample(**{kind: chosen[index]})
 
     def contains(self, x: Any) -> bool:

@@ -7,19 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from envwire.envs.spaces.arguments import masks
-from envwire.envs.spaces.batches.elements import (
+from envwire.envs.logger import require
+from envwire.envs.spaces import arguments
+from envwire.envs.spaces.batched_elements import (
     Allocate,
+    batch_from_json,
+    batch_to_json,
     create_empty_array,
     elements_of,
+    is_stackable,
     stack,
 )
-from envwire.envs.spaces.batches.jsonable import batch_from_json, batch_to_json, is_stackable
-from envwire.envs.spaces.batches.spaces import batch_space
+from envwire.envs.spaces.batched_spaces import batch_space
 from envwire.envs.spaces.composite import CompositeSpace, Seed
 from envwire.envs.spaces.space import Space
 from envwire.envs.type_guards import is_array, is_integer, is_tuple
-from envwire.envs.utils.reporting import require
 
 #: The chance that a sampled sequence ends after each element: four elements on average.
 _END = 0.25
@@ -94,7 +96,7 @@ class Sequence(CompositeSpace[Any]):
             ValueError, AssertionError: See `Space.sample`.
             TypeError: See `generate_sample_length`.
         """
-        kind, chosen = masks.choose(mask, probability)
+        kind, chosen = arguments.choose(mask, probability)
         length_mask, item_mask = (None, None) if chosen is None else chosen
         length = self.generate_sample_length(length_mask, kind)
         steer = {} if chosen is None else {kind: item_mask}

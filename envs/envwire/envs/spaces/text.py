@@ -8,10 +8,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from envwire.envs.spaces.arguments import masks
+from envwire.envs.logger import require
+from envwire.envs.spaces import arguments
 from envwire.envs.spaces.space import MaskNDArray, Space
 from envwire.envs.type_guards import is_integer
-from envwire.envs.utils.reporting import require
 
 #: The letters A to Z in both cases and the ten digits.
 alphanumeric: frozenset[str] = frozenset(
@@ -109,7 +109,7 @@ class Text(Space[str]):
             ValueError: Both are given, or no character may be drawn though ``min_length`` is not 0.
             AssertionError: See `Space.sample`.
         """
-        kind, weights = masks.choose(mask, probability)
+        kind, weights = arguments.choose(mask, probability)
         length, chances = (None, None) if weights is None else self._read_mask(kind, weights)
         if length is None:
             length = int(self.np_random.integers(self.min_length, self.max_length + 1))
@@ -125,19 +125,19 @@ class Text(Space[str]):
         drawn = self.np_random.choice(len(self._char_list), length, p=chances)
         return "".join(self._char_list[i] for i in cast("list[int]", drawn.tolist()))
 
-    def _read_mask(self, kind: masks.MaskKind, mask: Any) -> tuple[int | None, Any]:
+    def _read_mask(self, kind: arguments.MaskKind, mask: Any) -> tuple[int | None, Any]:
         """Returns the length, and the chance of each character."""
-        masks.check_parts(kind, mask, 2)
+        arguments.check_parts(kind, mask, 2)
         length, chances = mask
         if length is not None:
             self._check_length(length)
         if chances is None:
             return length, None
-        masks.check_array(kind, chances, (len(self._char_list),))
+        arguments.check_array(kind, chances, (len(self._char_list),))
         if kind == "probability":
-            masks.check_distribution(chances)
+            arguments.check_distribution(chances)
             return length, chances
-        masks.check_values(chances, (0, 1))
+        arguments.check_values(chances, (0, 1))
         return length, chances / (np.sum(chances) or 1)
 
     def _check_length(self, length: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from envwire.envs.spaces.arguments import masks
+from envwire.envs.spaces import arguments
 from envwire.envs.spaces.composite import Seed, SpacesInside, check_spaces
 from envwire.envs.spaces.space import Space
 from envwire.envs.type_guards import is_array, is_tuple, is_tuple_or_list
@@ -68,10 +68,10 @@ class Tuple(SpacesInside[tuple[Any, ...]], Sequence[Space[Any]]):
         Raises:
             ValueError, AssertionError: See `Space.sample`.
         """
-        kind, chosen = masks.choose(mask, probability)
+        kind, chosen = arguments.choose(mask, probability)
         if chosen is None:
             return tuple(space.sample() for space in self.spaces)
-        masks.check_parts(kind, chosen, len(self.spaces))
+        arguments.check_parts(kind, chosen, len(self.spaces))
         parts = zip(self.spaces, chosen, strict=True)
         return tuple(space.sample(**{kind: part}) for space, part in parts)
 

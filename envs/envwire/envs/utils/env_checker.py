@@ -11,11 +11,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from envwire.envs import error, logger, spaces
 from envwire.envs.core import Env
+from envwire.envs.logger import require
 from envwire.envs.spaces.composite import parts_of
-from envwire.envs.utils.data_equivalence import data_equivalence
+from envwire.envs.type_guards import is_array, is_dict, is_tuple_or_list
 from envwire.envs.utils.passive_env_checker import (
     data_shares_objects,
     env_render_passive_checker,
@@ -23,7 +25,42 @@ from envwire.envs.utils.passive_env_checker import (
     env_spaces_passive_checker,
     env_step_passive_checker,
 )
-from envwire.envs.utils.reporting import require
+
+
+def data_equivalence(data_1: Any, data_2: Any, exact: bool = False) -> bool:
+    """Whether two values are the same.
+
+    Args:
+        data_1: Anything; dicts, tuples, lists and arrays of objects are looked into.
+        data_2: What to compare with.
+        exact: Whether numbers in arrays must be equal, instead of closer than 1e-5.
+    """
+    if type(data_1) is not type(data_2):
+        return False
+    if is_dict(data_1):
+        same_keys = data_1.keys() == data_2.keys()
+        return same_keys and all(data_equivalence(data_1[k], data_2[k], exact) for k in data_1)
+    if is_tuple_or_list(data_1):
+        return _same_items(data_1, data_2, exact)
+    if is_array(data_1):
+        return _same_arrays(data_1, data_2, exact)
+    return bool(data_1 == data_2)
+
+
+def _same_items(data_1: Any, data_2: Any, exact: bool) -> bool:
+    pairs = zip(data_1, data_2, strict=False)
+    return len(data_1) == len(data_2) and all(data_equivalence(a, b, exact) for a, b in pairs)
+
+
+def _same_arrays(array_1: NDArray[Any], array_2: NDArray[Any], exact: bool) -> bool:
+    if array_1.shape != array_2.shape or array_1.dtype != array_2.dtype:
+        return False
+    if array_1.dtype == object:
+        return _same_items(np.ravel(array_1), np.ravel(array_2), exact)
+    if exact:
+        return bool(np.all(array_1 == array_2))
+    return bool(np.allclose(array_1, array_2, rtol=1e-5, atol=1e-5))
+
 
 __all__ = ["check_env", "data_equivalence"]
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from envwire.envs.core import Env
-from envwire.envs.utils.data_equivalence import data_equivalence
+from envwire.envs.utils.env_checker import data_equivalence
 
 _Info = dict[str, Any]
 

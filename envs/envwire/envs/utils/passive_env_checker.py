@@ -14,8 +14,8 @@ import numpy as np
 
 from envwire.envs import error, logger
 from envwire.envs.core import Env, RenderFrame
+from envwire.envs.logger import require, warn_unless
 from envwire.envs.type_guards import is_array, is_dict, is_tuple
-from envwire.envs.utils.reporting import require, warn_unless
 from envwire.envs.utils.space_checks import (
     check_action_space,
     check_obs,

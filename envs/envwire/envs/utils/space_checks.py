@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from envwire.envs import spaces
+from envwire.envs.logger import require, warn_unless
 from envwire.envs.type_guards import is_array
-from envwire.envs.utils.reporting import require, warn_unless
 
 
 def check_space(

@@ -11,13 +11,19 @@ from typing import Any, cast
 import numpy as np
 
 from envwire.envs import error, logger
-from envwire.envs._generic import ActType, Info, ObsType, Options
+from envwire.envs._env import ActType, Info, ObsType, Options
 from envwire.envs.core import Env, RenderFrame
 from envwire.envs.type_guards import is_integer
 from envwire.envs.vector import utils
 from envwire.envs.vector.async_processes import Command, WorkerExitedError, WorkerProcesses
-from envwire.envs.vector.reset_arguments import Seeds, pop_reset_mask, spread_seed
-from envwire.envs.vector.sub_environments import ArraysStep, ObservationMode, VectorOfEnvs
+from envwire.envs.vector.sub_environments import (
+    ArraysStep,
+    ObservationMode,
+    Seeds,
+    VectorOfEnvs,
+    pop_reset_mask,
+    spread_seed,
+)
 from envwire.envs.vector.vector_env import AutoresetMode
 
 __all__ = ["AsyncState", "AsyncVectorEnv"]

@@ -7,15 +7,17 @@ from typing import Any, cast
 
 import numpy as np
 
-from envwire.envs._generic import ActType, Info, ObsType, Options
+from envwire.envs._env import ActType, Info, ObsType, Options
 from envwire.envs.core import Env, RenderFrame
-from envwire.envs.vector.reset_arguments import Seeds, pop_reset_mask, spread_seed
 from envwire.envs.vector.sub_environments import (
     STEPPERS,
     ArraysStep,
     ObservationMode,
+    Seeds,
     VectorOfEnvs,
     check_spaces,
+    pop_reset_mask,
+    spread_seed,
 )
 from envwire.envs.vector.utils import concatenate, create_empty_array, iterate
 from envwire.envs.vector.vector_env import AutoresetMode

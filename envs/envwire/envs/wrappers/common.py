@@ -10,7 +10,7 @@ from collections import deque
 from typing import Any, SupportsFloat, cast
 
 from envwire.envs import logger
-from envwire.envs._generic import ActType, Info, ObsType, Options
+from envwire.envs._env import ActType, Info, ObsType, Options
 from envwire.envs.core import Env, RenderFrame, Wrapper
 from envwire.envs.error import ResetNeeded
 from envwire.envs.specs import EnvSpec

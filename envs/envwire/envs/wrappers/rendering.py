@@ -7,7 +7,7 @@ from typing import Any, SupportsFloat, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from envwire.envs._generic import ActType, Info, ObsType, Options
+from envwire.envs._env import ActType, Info, ObsType, Options
 from envwire.envs.core import Env, RenderFrame, Wrapper
 from envwire.envs.type_guards import is_array
 from envwire.envs.utils.record_constructor import RecordConstructorArgs

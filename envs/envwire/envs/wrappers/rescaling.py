@@ -1,14 +1,15 @@
-"""A Box mapped linearly onto other bounds."""
+"""A Box mapped linearly onto other bounds, or cut into a grid of cells of equal width."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from envwire.envs._generic import Array
-from envwire.envs.spaces import Box, Space
+from envwire.envs._env import Array
+from envwire.envs.spaces import Box, Discrete, MultiDiscrete, Space
 from envwire.envs.type_guards import is_array, is_integer
 
 #: A bound of a Box: one number for all entries, or an array.
@@ -87,3 +88,44 @@ def _line(box: Box, low: Array, high: Array) -> tuple[Array, Array]:
     intercept[above] = high[above] - box.high[above]
     intercept[below] = gradient[below] * -box.low[below] + low[below]
     return gradient, intercept
+
+
+class BinGrid:
+    """The cells of a Box.
+
+    Attributes:
+        low: The Box's lower bounds, flat.
+        high: Its upper bounds, flat.
+        bins: The number of bins of each dimension.
+        edges: The ``bins + 1`` edges of each dimension.
+
+    Raises:
+        ValueError: The Box is not bounded, or ``bins`` is not one number or one per dimension.
+    """
+
+    def __init__(self, box: Box, bins: int | tuple[int, ...]) -> None:
+        self.low: NDArray[Any] = np.ravel(box.low)
+        self.high: NDArray[Any] = np.ravel(box.high)
+        if np.any(np.isinf(self.low) | np.isinf(self.high)):
+            raise ValueError(f"Only a bounded Box can be cut into bins, got {box}")
+        counts = [bins] * self.low.size if isinstance(bins, int) else bins
+        if len(counts) != self.low.size:
+            raise ValueError(f"Expected {self.low.size} numbers of bins, got {bins}")
+        self.bins: NDArray[np.int64] = np.array(counts)
+        self._counts: tuple[int, ...] = tuple(counts)
+        sides = zip(self.low, self.high, self._counts, strict=True)
+        #: In the dtype of the limits.
+        self.edges: list[NDArray[Any]] = [np.linspace(low, high, n + 1) for low, high, n in sides]
+
+    def space(self, multidiscrete: bool) -> MultiDiscrete | Discrete:
+        """The space of cells: of a bin per dimension, or of one number for all."""
+        return MultiDiscrete(self.bins) if multidiscrete else Discrete(int(np.prod(self.bins)))
+
+    def number(self, cell: Sequence[int]) -> Any:
+        """The number of a cell given as one bin per dimension, the last dimension fastest."""
+        return np.ravel_multi_index(tuple(cell), self._counts)
+
+    def cell(self, number: int) -> NDArray[np.int64]:
+        """The bin of each dimension of the cell with this number."""
+        cell = np.unravel_index(number, self._counts)
+        return np.array(cell, dtype=np.int64)

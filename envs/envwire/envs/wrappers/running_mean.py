@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import DTypeLike
 
-from envwire.envs._generic import Array
+from envwire.envs._env import Array
 
 
 class RunningMeanStd:

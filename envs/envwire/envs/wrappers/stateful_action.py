@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, SupportsFloat, cast
 
-from envwire.envs._generic import ActType, Info, ObsType, Options
+from envwire.envs._env import ActType, Info, ObsType, Options
 from envwire.envs.core import ActionWrapper, Env, Wrapper
 from envwire.envs.error import InvalidBound
 from envwire.envs.type_guards import is_tuple

@@ -9,10 +9,10 @@ from typing import Any, SupportsFloat
 import numpy as np
 
 from envwire.envs import spaces
-from envwire.envs._generic import ActType, Array, Info, ObsType, Options
+from envwire.envs._env import ActType, Array, Info, ObsType, Options
 from envwire.envs.core import Env, ObservationWrapper, Wrapper
-from envwire.envs.spaces.batches.elements import stack
-from envwire.envs.spaces.batches.spaces import batch_space
+from envwire.envs.spaces.batched_elements import stack
+from envwire.envs.spaces.batched_spaces import batch_space
 from envwire.envs.spaces.utils import flatten, flatten_space
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.wrappers.argument_checks import require_at_least, require_positive

@@ -6,7 +6,7 @@ from typing import Any, SupportsFloat, cast
 
 import numpy as np
 
-from envwire.envs._generic import ActType, Info, ObsType
+from envwire.envs._env import ActType, Info, ObsType
 from envwire.envs.core import Env, Wrapper
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.wrappers.argument_checks import require_discount, require_positive

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from envwire.envs._generic import ActType, ObsType, WrapperActType
+from envwire.envs._env import ActType, ObsType, WrapperActType
 from envwire.envs.core import ActionWrapper, Env, Wrapper
 from envwire.envs.error import InvalidBound
 from envwire.envs.spaces import Box, Space
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
-from envwire.envs.wrappers.bins import BinGrid
-from envwire.envs.wrappers.rescaling import Bound, require_box, rescale_box
+from envwire.envs.wrappers.rescaling import BinGrid, Bound, require_box, rescale_box
 
 __all__ = ["ClipAction", "DiscretizeAction", "RescaleAction", "TransformAction"]
 

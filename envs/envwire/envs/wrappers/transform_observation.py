@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from envwire.envs import spaces
-from envwire.envs._generic import ActType, Array, ObsType, WrapperObsType
+from envwire.envs._env import ActType, Array, ObsType, WrapperObsType
 from envwire.envs.core import Env, ObservationWrapper, Wrapper
 from envwire.envs.spaces.utils import flatten, flatten_space
 from envwire.envs.type_guards import is_integer, is_tuple
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.wrappers import observation_spaces
-from envwire.envs.wrappers.bins import BinGrid
-from envwire.envs.wrappers.rescaling import Bound, require_box, rescale_box
+from envwire.envs.wrappers.rescaling import BinGrid, Bound, require_box, rescale_box
 
 __all__ = [
     "AddRenderObservation",

@@ -8,7 +8,7 @@ from typing import Any, SupportsFloat
 import numpy as np
 from numpy.typing import NDArray
 
-from envwire.envs._generic import ActType, ObsType
+from envwire.envs._env import ActType, ObsType
 from envwire.envs.core import Env, RewardWrapper, Wrapper
 from envwire.envs.error import InvalidBound
 from envwire.envs.utils.record_constructor import RecordConstructorArgs

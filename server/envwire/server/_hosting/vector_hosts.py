@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from envwire.codec import Family, FaultError, Reason
 from envwire.envs.type_guards import is_array, is_dict, is_mapping
-from envwire.envs.vector.info import is_numeric
+from envwire.envs.vector.vector_env import is_numeric
 from envwire.server._hosting.vector_members import (
     SPACES,
     Members,

@@ -15,7 +15,7 @@ from envwire.client._transports.recycled import Recycled
 from envwire.client._vector.batches import BatchBuffer, cutter, merger, row_bytes
 from envwire.client._vector.infos import join_infos, rows
 from envwire.codec import envwire_family
-from envwire.envs.spaces.batches.elements import elements_of
+from envwire.envs.spaces.batched_elements import elements_of
 from envwire.envs.vector import VectorEnv
 from envwire.envs.vector.utils import batch_space, concatenate, create_empty_array
 from envwire.server._hosting.vector_hosts import columns, gather

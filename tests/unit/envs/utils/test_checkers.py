@@ -11,7 +11,7 @@ import pytest
 import envwire.envs
 from envwire.envs.utils import env_checker, env_match, passive_env_checker
 from envwire.envs.utils import step_api_compatibility as step_api
-from envwire.envs.utils.data_equivalence import data_equivalence
+from envwire.envs.utils.env_checker import data_equivalence
 from envwire.testing.comparing import identical as same
 from tests.unit.envs.toys import BUILT_IN_IDS, Walk, empty_registry
 

@@ -7,7 +7,7 @@ import pytest
 import envwire.envs
 from envwire.envs import vector
 from envwire.envs.vector import AutoresetMode
-from envwire.envs.vector.info import add_info
+from envwire.envs.vector.vector_env import add_info
 from envwire.testing.comparing import identical as same
 from tests.unit.envs.toys import SHARED_IDS, Walk
 

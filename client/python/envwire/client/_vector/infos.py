@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from envwire.codec.values.foreign import is_foreign
 from envwire.envs.type_guards import is_array, is_dict, is_tuple
-from envwire.envs.vector.info import add_info
+from envwire.envs.vector.vector_env import add_info
 
 Infos = dict[Any, Any]
 #: The key of the observations with which episodes ended.

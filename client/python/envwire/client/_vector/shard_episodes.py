@@ -21,7 +21,7 @@ from envwire.client._vector.layout import ShardSpec
 from envwire.client.errors import RemoteError, SessionClosedError
 from envwire.codec import Family
 from envwire.envs.type_guards import is_tuple_or_list
-from envwire.envs.vector.info import add_info
+from envwire.envs.vector.vector_env import add_info
 
 #: What `VectorEnv.step` returns.
 StepResult = tuple[Any, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], Infos]

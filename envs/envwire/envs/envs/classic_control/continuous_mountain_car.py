@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envwire.envs import spaces
-from envwire.envs._generic import Info
+from envwire.envs._env import Info
 from envwire.envs.envs.classic_control.mountain_car import Valley
 
 

@@ -11,10 +11,10 @@ _HERE = "envwire.envs.envs.conformance"
 register("Conformance/Counter-v0", entry_point=f"{_HERE}.counter:CounterEnv")
 
 for _id, _entry_point in (
-    ("Big", "big:BigEnv"),
+    ("Big", "values:BigEnv"),
     ("Crash", "failing:CrashEnv"),
-    ("Echo", "echo:EchoEnv"),
-    ("EverySpace", "every_space:EverySpaceEnv"),
+    ("Echo", "values:EchoEnv"),
+    ("EverySpace", "values:EverySpaceEnv"),
     ("Odd", "odd:odd"),
     ("Raise", "failing:RaiseEnv"),
     ("Slow", "failing:SlowEnv"),

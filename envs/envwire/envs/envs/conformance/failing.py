@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from envwire.envs import spaces
-from envwire.envs._generic import Info, Options
+from envwire.envs._env import Info, Options
 from envwire.envs.core import Env
 
 #: What an action or an option can ask `RaiseEnv` to raise.

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from typing import Any, NamedTuple
 
 from envwire.envs import spaces
-from envwire.envs._generic import Info, Options
+from envwire.envs._env import Info, Options
 from envwire.envs.core import Env, Wrapper
 
 

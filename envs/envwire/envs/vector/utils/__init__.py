@@ -1,7 +1,7 @@
 """Functions of vector environments for spaces and processes."""
 
-from envwire.envs.spaces.batches.elements import concatenate, create_empty_array, iterate
-from envwire.envs.spaces.batches.spaces import batch_differing_spaces, batch_space
+from envwire.envs.spaces.batched_elements import concatenate, create_empty_array, iterate
+from envwire.envs.spaces.batched_spaces import batch_differing_spaces, batch_space
 from envwire.envs.vector.utils.misc import CloudpickleWrapper, clear_mpi_env_vars
 from envwire.envs.vector.utils.shared_memory import (
     create_shared_memory,

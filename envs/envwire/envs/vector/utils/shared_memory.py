@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from envwire.envs.error import CustomSpaceError
 from envwire.envs.spaces import Dict, Graph, OneOf, Sequence, Space, Text, Tuple, flatten, unflatten
-from envwire.envs.spaces.batches.elements import iterate
-from envwire.envs.spaces.batches.spaces import batch_space
+from envwire.envs.spaces.batched_elements import iterate
+from envwire.envs.spaces.batched_spaces import batch_space
 from envwire.envs.spaces.composite import map_parts
 from envwire.envs.spaces.space import NumericSpace
 

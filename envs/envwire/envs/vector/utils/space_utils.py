@@ -1,7 +1,7 @@
 """Batching functions for vector environments; the module path is Gymnasium's."""
 
-from envwire.envs.spaces.batches.elements import concatenate, create_empty_array, iterate
-from envwire.envs.spaces.batches.spaces import batch_differing_spaces, batch_space
+from envwire.envs.spaces.batched_elements import concatenate, create_empty_array, iterate
+from envwire.envs.spaces.batched_spaces import batch_differing_spaces, batch_space
 
 __all__ = [
     "batch_differing_spaces",

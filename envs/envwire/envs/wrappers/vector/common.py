@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from envwire.envs import logger
-from envwire.envs._generic import ActType, Array, Info, ObsType, Options, VectorStep
-from envwire.envs.vector.reset_arguments import read_reset_mask
+from envwire.envs._env import ActType, Array, Info, ObsType, Options, VectorStep
+from envwire.envs.vector.sub_environments import read_reset_mask
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv, VectorWrapper
 
 __all__ = ["RecordEpisodeStatistics"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from envwire.envs._generic import ActType, ArrayType, ObsType, Options
+from envwire.envs._env import ActType, ArrayType, ObsType, Options
+from envwire.envs.logger import require
 from envwire.envs.type_guards import is_dict
-from envwire.envs.utils.reporting import require
 from envwire.envs.vector.vector_env import VectorWrapper
 
 __all__ = ["DictInfoToList"]

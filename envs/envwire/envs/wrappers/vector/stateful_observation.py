@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from envwire.envs import logger
-from envwire.envs._generic import ActType, Array, ArrayType, Info, Options
+from envwire.envs._env import ActType, Array, ArrayType, Info, Options
 from envwire.envs.spaces import Box
-from envwire.envs.spaces.batches.spaces import batch_space
+from envwire.envs.spaces.batched_spaces import batch_space
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv, VectorObservationWrapper
 from envwire.envs.wrappers.argument_checks import require_positive

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from envwire.envs._generic import ActType, Array, Info, ObsType, Options, VectorStep
+from envwire.envs._env import ActType, Array, Info, ObsType, Options, VectorStep
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv, VectorWrapper
 from envwire.envs.wrappers.argument_checks import require_discount, require_positive

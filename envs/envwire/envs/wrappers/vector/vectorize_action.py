@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from envwire.envs._generic import ActType, ArrayType, ObsType, WrapperActType
+from envwire.envs._env import ActType, ArrayType, ObsType, WrapperActType
 from envwire.envs.spaces import Space
-from envwire.envs.spaces.batches.elements import iterate, stack
-from envwire.envs.spaces.batches.spaces import batch_space
+from envwire.envs.spaces.batched_elements import iterate, stack
+from envwire.envs.spaces.batched_spaces import batch_space
 from envwire.envs.vector.vector_env import VectorActionWrapper, VectorEnv
 from envwire.envs.wrappers import transform_action
 from envwire.envs.wrappers.rescaling import Bound
-from envwire.envs.wrappers.vector.single_env import SingleEnv, assign_spaces
+from envwire.envs.wrappers.vector.vectorize_observation import SingleEnv, assign_spaces
 
 __all__ = ["ClipAction", "RescaleAction", "TransformAction", "VectorizeTransformAction"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from envwire.envs._generic import ActType, Array, ArrayType, ObsType
+from envwire.envs._env import ActType, Array, ArrayType, ObsType
 from envwire.envs.core import Env
 from envwire.envs.vector.vector_env import VectorEnv, VectorRewardWrapper
 from envwire.envs.wrappers import transform_reward

@@ -1,4 +1,4 @@
-"""Batches of elements: allocating, filling and splitting them."""
+"""Batches of elements: allocating, filling and splitting them, and their JSON forms."""
 # ruff: noqa: ARG001 - each rule takes the arguments of the function that it is registered with
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envwire.envs.error import CustomSpaceError
-from envwire.envs.spaces.composite import map_parts
+from envwire.envs.spaces.composite import map_parts, parts_of
 from envwire.envs.spaces.dict import Dict
 from envwire.envs.spaces.discrete import Discrete
 from envwire.envs.spaces.space import NumericSpace, Space
@@ -179,3 +179,46 @@ def elements_of(space: Space[Any], batch: Any) -> list[Any] | None:
 
 def _not_a_space(function: str, value: object) -> TypeError:
     return TypeError(f"{function} needs a space, got {value!r} of type {type(value).__name__}.")
+
+
+def element_to_json(space: Space[Any], value: Any) -> Any:
+    """Turns one element of ``space`` into something that the ``json`` module takes."""
+    batch = space.to_jsonable([value])
+    return batch if _is_column_wise(space) else batch[0]
+
+
+def element_from_json(space: Space[Any], data: Any) -> Any:
+    """Turns what `element_to_json` made back into an element."""
+    return space.from_jsonable(data if _is_column_wise(space) else [data])[0]
+
+
+def batch_to_json(space: Space[Any], batched: Space[Any], batch: Any) -> Any:
+    """Turns one batch of elements of ``space`` into something that the ``json`` module takes.
+
+    Args:
+        space: The space of one element.
+        batched: What `batch_space` makes of it, for batches of any size.
+        batch: The batch.
+    """
+    if is_stackable(space):
+        return batched.to_jsonable([batch])
+    return space.to_jsonable(iterate(batched, batch))
+
+
+def batch_from_json(space: Space[Any], batched: Space[Any], data: Any) -> Any:
+    """Turns what `batch_to_json` made back into a batch."""
+    if is_stackable(space):
+        return batched.from_jsonable(data)[0]
+    return stack(space, space.from_jsonable(data))
+
+
+def is_stackable(space: Space[Any]) -> bool:
+    """Returns whether the batched space takes batches of any size: its leaves are all arrays."""
+    if isinstance(space, (Dict, Tuple)):
+        return all(is_stackable(part) for part in parts_of(space))
+    return isinstance(space, NumericSpace)
+
+
+def _is_column_wise(space: Space[Any]) -> bool:
+    """Returns whether the space's JSONable batches are not lists with one entry for each element."""
+    return isinstance(space, (Dict, Tuple)) or getattr(space, "stack", False)

@@ -9,12 +9,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from envwire.envs.spaces.batches.elements import iterate, stack
+from envwire.envs.logger import require
+from envwire.envs.spaces.batched_elements import iterate, stack
 from envwire.envs.spaces.box import Box
 from envwire.envs.spaces.composite import parts_of
 from envwire.envs.spaces.dict import Dict
 from envwire.envs.spaces.discrete import Discrete
-from envwire.envs.spaces.flat.spaces import (
+from envwire.envs.spaces.flat_spaces import (
     flat_dtype,
     flatdim,
     flatten_space,
@@ -29,7 +30,6 @@ from envwire.envs.spaces.sequence import Sequence
 from envwire.envs.spaces.space import Space
 from envwire.envs.spaces.text import Text
 from envwire.envs.spaces.tuple import Tuple
-from envwire.envs.utils.reporting import require
 
 FlatType: TypeAlias = NDArray[Any] | dict[Any, Any] | tuple[Any, ...] | GraphInstance
 

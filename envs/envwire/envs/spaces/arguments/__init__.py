@@ -1,1 +1,0 @@
-"""Checks of arguments: the bounds of a Box, the masks and probabilities that `sample` takes."""

@@ -1,1 +1,0 @@
-"""Batches of elements, and batched spaces."""

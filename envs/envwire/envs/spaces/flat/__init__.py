@@ -1,1 +1,0 @@
-"""Flat forms of elements and of spaces."""
