@@ -67,7 +67,7 @@ def test_a_watcher_that_does_not_read_is_dropped(monkeypatch: pytest.MonkeyPatch
     service: Any = Service()
     context: Any = Unread()
     handlers: Any = server.watching_handlers(service, Access(ServerConfig(["CartPole-v1"])))
-    details: Any = type("Details", (), {"method": f"/{server.SERVICE}/Watch"})()
+    details: Any = type("Details", (), {"method": f"/{server.OBSERVE_SERVICE}/Watch"})()
     behaviour = handlers.service(details).stream_stream
 
     async def main() -> None:
