@@ -17,7 +17,7 @@ SENDER, SLEEPER = "adversary/Sender-v0", "adversary/Sleeper-v0"
 #: Runs a program as another user than root, and with so few files that other servers of this machine notice nothing.
 LIMITED = """
 import ctypes, os, resource, sys
-from envwire.server._worker.confining.privileges import give_up_privileges
+from envwire.server._worker.confining.confinement import give_up_privileges
 resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
 ctypes.CDLL(None).prctl(38, 1, 0, 0, 0)  # no new privileges
 give_up_privileges()

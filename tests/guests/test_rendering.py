@@ -11,7 +11,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from envwire.client import RemoteEnv
-from envwire.client._env.viewer import Viewer
+from envwire.client._env.proxy import Viewer
 from envwire.client.gymnasium import RemoteEnv as GymnasiumRemoteEnv
 from envwire.server import Server
 
@@ -35,7 +35,7 @@ class Screen:
 @pytest.fixture
 def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
     made = Screen()
-    monkeypatch.setattr("envwire.client._env.viewer.default_display", lambda: made)
+    monkeypatch.setattr("envwire.client._env.proxy.default_display", lambda: made)
     return made
 
 

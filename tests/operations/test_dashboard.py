@@ -18,7 +18,7 @@ import typer
 
 from envwire.client import RemoteEnv
 from envwire.server import Server
-from envwire.server.cli._serve import live_page
+from envwire.server.cli._serve import serve
 from tests.commands import as_process, envwire, start
 from tests.secured import certificates
 
@@ -156,10 +156,10 @@ def test_a_page_that_cannot_be_served_ends_the_command_before_it_serves() -> Non
 def test_a_missing_extra_is_named_in_one_sentence(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(live_page.importlib.util, "find_spec", lambda _: None)
-    with pytest.raises(typer.Exit), live_page.live_page("serve", True, 0):
+    monkeypatch.setattr(serve.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(typer.Exit), serve.live_page("serve", True, 0):
         pass
     (said,) = capsys.readouterr().err.splitlines()
     assert "pip install 'envwire[dashboard]'" in said
-    with live_page.live_page("serve", False, 0):
+    with serve.live_page("serve", False, 0):
         pass

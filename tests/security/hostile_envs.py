@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import envwire.envs as gym
-from envwire.server._worker.link import making
+from envwire.server._worker import session_making
 from envwire.v1 import environment_pb2 as pb
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -144,14 +144,14 @@ class Liar(Spy):
     """
 
     def __init__(self, address: str) -> None:
-        truth = making.describe
+        truth = session_making.describe
 
         def lie(env: Any, family: Any) -> pb.MakeResponse:
             made = truth(env, family)
             made.direct.addresses.append(address)
             return made
 
-        setattr(making, "describe", lie)  # noqa: B010 - a function, to which mypy lets nothing be assigned
+        setattr(session_making, "describe", lie)  # noqa: B010 - a function, to which mypy lets nothing be assigned
 
 
 def _opens(path: str) -> bool:

@@ -94,7 +94,12 @@ def test_an_environment_holds_nothing_of_the_server(make: Any) -> None:
     protected = ("server-key.pem", "tokens", "server.pem")
     assert not [file for file in files if file.endswith(protected)]
     modules = set(spy._call_method("modules"))
-    assert not modules & {"grpc", "envwire.server._auth.tokens", "envwire.server._auth.tls", "ssl"}
+    assert not modules & {
+        "grpc",
+        "envwire.server._auth.tokens",
+        "envwire.server._auth.reloading",
+        "ssl",
+    }
     assert other.step(0)[4] == {}
 
 

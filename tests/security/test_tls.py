@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 
 from envwire.client import Credentials, RemoteEnv, TlsError
 from envwire.server import Server, ServerError
-from envwire.server._auth.tls import server_tls
+from envwire.server._auth.reloading import server_tls
 from envwire.server._front.grpc.edge import Configurations
 from envwire.server.config import ServerConfig
 from envwire.v1 import direct_pb2

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from envwire.device.devices import DLPACK_CPU, DLPACK_CUDA, DeviceError, Put
+from envwire.device.memory import DLPACK_CPU, DLPACK_CUDA, DeviceError, Put
 
 if TYPE_CHECKING:
     from envwire.device.cuda_memory import PinnedMemory

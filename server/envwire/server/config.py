@@ -1,4 +1,4 @@
-"""The server's settings. A new one is a field in one of the classes in `_settings/themes`.
+"""The server's settings. A new one is a field in one of the classes in `_settings`.
 
 The field's name is the keyword of `Server` and the key in a TOML file. Its type and metadata determine the option of
 `envwire serve`, the environment variable, the row in docs/settings.md and the checks.
@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from envwire.server._settings import hosting, limits, operations
 from envwire.server._settings.checks import check_warm
 from envwire.server._settings.listening import Listening, check_listening
 from envwire.server._settings.setting import check_all, check_group, own_defaults, settings_of
-from envwire.server._settings.themes import hosting, limits, operations, safety
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,7 +23,7 @@ class ServerConfig(
     # Dataclass fields come from the last base first; options and documentation list the themes in that order.
     operations.FarmSettings,
     operations.OperationsSettings,
-    safety.SafetySettings,
+    limits.SafetySettings,
     operations.RecordingSettings,
     limits.LimitsSettings,
     hosting.ProcessSettings,

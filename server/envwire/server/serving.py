@@ -16,7 +16,7 @@ from envwire.server._front.farm.joining import joined
 from envwire.server._front.front import Front
 from envwire.server._front.grpc.server import GrpcServer
 from envwire.server._front.grpc.tracing import check_installed
-from envwire.server._front.http.port import http_port
+from envwire.server._front.http_port import http_port
 from envwire.server._ipc.child_program import ChildProgram
 from envwire.server._ipc.orphans import spared
 from envwire.server._logs import JsonFormatter

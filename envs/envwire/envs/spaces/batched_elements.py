@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envwire.envs.error import CustomSpaceError
-from envwire.envs.spaces.composite import map_parts, parts_of
 from envwire.envs.spaces.dict import Dict
 from envwire.envs.spaces.discrete import Discrete
-from envwire.envs.spaces.space import NumericSpace, Space
+from envwire.envs.spaces.space import NumericSpace, Space, map_parts, parts_of
 from envwire.envs.spaces.text import Text
 from envwire.envs.spaces.tuple import Tuple
 

@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from envwire.envs.error import CustomSpaceError
 from envwire.envs.spaces.box import Box
-from envwire.envs.spaces.composite import CompositeSpace
 from envwire.envs.spaces.dict import Dict
 from envwire.envs.spaces.discrete import Discrete
 from envwire.envs.spaces.multi_binary import MultiBinary
 from envwire.envs.spaces.multi_discrete import MultiDiscrete
-from envwire.envs.spaces.space import NumericSpace, Space
+from envwire.envs.spaces.space import CompositeSpace, NumericSpace, Space
 from envwire.envs.spaces.text import Text
 from envwire.envs.spaces.tuple import Tuple
 

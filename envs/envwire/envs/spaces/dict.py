@@ -10,8 +10,7 @@ import numpy as np
 
 from envwire.envs.logger import require
 from envwire.envs.spaces import arguments
-from envwire.envs.spaces.composite import Seed, SpacesInside
-from envwire.envs.spaces.space import Space
+from envwire.envs.spaces.space import Seed, Space, SpacesInside
 from envwire.envs.type_guards import is_dict, is_mapping, is_sequence
 
 Spaces: TypeAlias = Mapping[Any, Space[Any]] | Sequence[tuple[Any, Space[Any]]]

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from envwire.envs.logger import require
 from envwire.envs.spaces.batched_elements import iterate, stack
 from envwire.envs.spaces.box import Box
-from envwire.envs.spaces.composite import parts_of
 from envwire.envs.spaces.dict import Dict
 from envwire.envs.spaces.discrete import Discrete
 from envwire.envs.spaces.flat_spaces import (
@@ -27,7 +26,7 @@ from envwire.envs.spaces.multi_binary import MultiBinary
 from envwire.envs.spaces.multi_discrete import MultiDiscrete
 from envwire.envs.spaces.oneof import OneOf
 from envwire.envs.spaces.sequence import Sequence
-from envwire.envs.spaces.space import Space
+from envwire.envs.spaces.space import Space, parts_of
 from envwire.envs.spaces.text import Text
 from envwire.envs.spaces.tuple import Tuple
 

@@ -19,8 +19,7 @@ from envwire.envs.spaces.batched_elements import (
     elements_of,
 )
 from envwire.envs.spaces.batched_spaces import batch_space
-from envwire.envs.spaces.composite import CompositeSpace, Seed
-from envwire.envs.spaces.space import Space
+from envwire.envs.spaces.space import CompositeSpace, Seed, Space
 from envwire.envs.type_guards import is_array
 
 

@@ -14,8 +14,7 @@ from envwire.envs.spaces.batched_elements import (
     element_from_json,
     element_to_json,
 )
-from envwire.envs.spaces.composite import Seed, SpacesInside, check_spaces
-from envwire.envs.spaces.space import Space
+from envwire.envs.spaces.space import Seed, Space, SpacesInside, check_spaces
 from envwire.envs.type_guards import is_tuple
 
 

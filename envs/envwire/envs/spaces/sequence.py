@@ -19,8 +19,7 @@ from envwire.envs.spaces.batched_elements import (
     stack,
 )
 from envwire.envs.spaces.batched_spaces import batch_space
-from envwire.envs.spaces.composite import CompositeSpace, Seed
-from envwire.envs.spaces.space import Space
+from envwire.envs.spaces.space import CompositeSpace, Seed, Space
 from envwire.envs.type_guards import is_array, is_integer, is_tuple
 
 #: The chance that a sampled sequence ends after each element: four elements on average.

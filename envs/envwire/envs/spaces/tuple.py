@@ -8,8 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from envwire.envs.spaces import arguments
-from envwire.envs.spaces.composite import Seed, SpacesInside, check_spaces
-from envwire.envs.spaces.space import Space
+from envwire.envs.spaces.space import Seed, Space, SpacesInside, check_spaces
 from envwire.envs.type_guards import is_array, is_tuple, is_tuple_or_list
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from envwire.envs import error, logger, spaces
 from envwire.envs.core import Env
 from envwire.envs.logger import require
-from envwire.envs.spaces.composite import parts_of
+from envwire.envs.spaces.space import parts_of
 from envwire.envs.type_guards import is_array, is_dict, is_tuple_or_list
 from envwire.envs.utils.passive_env_checker import (
     data_shares_objects,

@@ -13,7 +13,7 @@ from envwire.envs.core import ActionWrapper, Env, Wrapper
 from envwire.envs.error import InvalidBound
 from envwire.envs.spaces import Box, Space
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
-from envwire.envs.wrappers.rescaling import BinGrid, Bound, require_box, rescale_box
+from envwire.envs.wrappers.wrapped_spaces import BinGrid, Bound, require_box, rescale_box
 
 __all__ = ["ClipAction", "DiscretizeAction", "RescaleAction", "TransformAction"]
 

@@ -17,8 +17,8 @@ from envwire.envs.core import Env, ObservationWrapper, Wrapper
 from envwire.envs.spaces.utils import flatten, flatten_space
 from envwire.envs.type_guards import is_integer, is_tuple
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
-from envwire.envs.wrappers import observation_spaces
-from envwire.envs.wrappers.rescaling import BinGrid, Bound, require_box, rescale_box
+from envwire.envs.wrappers import wrapped_spaces
+from envwire.envs.wrappers.wrapped_spaces import BinGrid, Bound, require_box, rescale_box
 
 __all__ = [
     "AddRenderObservation",
@@ -83,9 +83,9 @@ class FilterObservation(TransformObservation["Any", ActType, "Any"]):
         RecordConstructorArgs.__init__(self, filter_keys=filter_keys)
         space = env.observation_space
         if isinstance(space, spaces.Dict):
-            kept, func = observation_spaces.filter_dict(space, filter_keys)
+            kept, func = wrapped_spaces.filter_dict(space, filter_keys)
         elif isinstance(space, spaces.Tuple):
-            kept, func = observation_spaces.filter_tuple(space, filter_keys)
+            kept, func = wrapped_spaces.filter_tuple(space, filter_keys)
         else:
             raise ValueError(f"FilterObservation needs a Dict or a Tuple, got {space}")
         TransformObservation.__init__(self, env, func, kept)
@@ -198,7 +198,7 @@ class DtypeObservation(TransformObservation["Any", ActType, "Any"]):
     """
 
     def __init__(self, env: Env[Any, ActType], dtype: DTypeLike) -> None:
-        space = observation_spaces.with_dtype(env.observation_space, dtype)
+        space = wrapped_spaces.with_dtype(env.observation_space, dtype)
         RecordConstructorArgs.__init__(self, dtype=dtype)
         self.dtype = dtype
         convert: Callable[[Any], Any] = np.dtype(dtype).type
@@ -230,7 +230,7 @@ class AddRenderObservation(TransformObservation["Any", ActType, "Any"]):
             self, render_only=render_only, render_key=render_key, obs_key=obs_key
         )
         self._keys = obs_key, render_key
-        pixels, space = observation_spaces.pixel_space(env), env.observation_space
+        pixels, space = wrapped_spaces.pixel_space(env), env.observation_space
         if render_only:
             TransformObservation.__init__(self, env, self._frame, pixels)
         elif isinstance(space, spaces.Dict):

@@ -9,7 +9,7 @@ import numpy as np
 
 from envwire.envs import spaces
 from envwire.envs.error import CustomSpaceError
-from envwire.envs.spaces.composite import map_parts
+from envwire.envs.spaces.space import map_parts
 
 __all__ = ["create_zero_array"]
 

@@ -41,8 +41,8 @@ from envwire.server._auth.tokens import Token
 from envwire.server._front.event_loop import raise_file_limit, run_loop, stop_on_signals
 from envwire.server._front.grpc.edge import GrpcPort, options
 from envwire.server._front.grpc.health import Health
-from envwire.server._front.http.port import Routes as HttpRoutes
-from envwire.server._front.http.port import http_port, operations
+from envwire.server._front.http_port import Routes as HttpRoutes
+from envwire.server._front.http_port import http_port, operations
 from envwire.server._front.tally import Tally
 
 _STOP_GRACE_SECONDS = 1.0

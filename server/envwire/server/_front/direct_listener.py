@@ -18,7 +18,7 @@ from typing import Any
 
 from envwire.codec import FaultError, Reason, encode_fault
 from envwire.server._auth.access import Access, PeerIdentity
-from envwire.server._auth.tls import server_tls
+from envwire.server._auth.reloading import server_tls
 from envwire.server._front.hello_frames import (
     discard,
     receive,

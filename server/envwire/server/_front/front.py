@@ -23,10 +23,9 @@ from envwire.server._front.admin_service import AdminService, DrainOrder, Notice
 from envwire.server._front.control_service import ControlService
 from envwire.server._front.direct_listener import DirectListener
 from envwire.server._front.farm.orders import SlotOrders, totals_of, usage_of_slots
-from envwire.server._front.http.port import Routes, operations
+from envwire.server._front.http_port import Routes, operations
 from envwire.server._front.makes.admission import Admission
-from envwire.server._front.makes.making import SessionMaker
-from envwire.server._front.makes.recordings import Recordings
+from envwire.server._front.makes.making import Recordings, SessionMaker
 from envwire.server._front.makes.request_size import check_size, split_session_request
 from envwire.server._front.makes.warm_pool import WarmPool
 from envwire.server._front.observing import ObserveService
@@ -133,7 +132,7 @@ class Front:
 
     def http_routes(self) -> Routes:
         """Returns the routes of the HTTP port."""
-        from envwire.server._front.http.server_metrics import ServerMetrics
+        from envwire.server._front.server_metrics import ServerMetrics
 
         sessions = self._sessions
         metrics = ServerMetrics(sessions, self._admission, self._warm_pool)

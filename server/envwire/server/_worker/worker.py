@@ -21,11 +21,16 @@ from envwire.server._ipc.message_slots import REPLIES, MessageSlots
 from envwire.server._ipc.scoreboard import Scoreboard
 from envwire.server._recording.files import AppendedFile
 from envwire.server._worker.direct.service import DirectService
-from envwire.server._worker.forking import COPY_DESCRIPTORS, Copied, serve_fork
-from envwire.server._worker.link.making import SessionMaker
-from envwire.server._worker.link.service import LinkService
+from envwire.server._worker.link_service import LinkService
 from envwire.server._worker.poller import Poller
-from envwire.server._worker.process_setup import die_with, take_output
+from envwire.server._worker.process_setup import (
+    COPY_DESCRIPTORS,
+    Copied,
+    die_with,
+    serve_fork,
+    take_output,
+)
+from envwire.server._worker.session_making import SessionMaker
 from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from envwire.client._transports.recycled import RECYCLED_FROM, Recycled
+from envwire.client._transports.direct.array_memory import RECYCLED_FROM, Recycled
 
 
 def at(area: Any) -> int:

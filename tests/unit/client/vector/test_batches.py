@@ -11,7 +11,7 @@ from gymnasium.vector.utils import batch_space as gymnasium_batch_space
 from gymnasium.vector.utils import iterate
 
 import envwire.envs as gym
-from envwire.client._transports.recycled import Recycled
+from envwire.client._transports.direct.array_memory import Recycled
 from envwire.client._vector.batches import BatchBuffer, cutter, merger, row_bytes
 from envwire.client._vector.infos import join_infos, rows
 from envwire.codec import envwire_family

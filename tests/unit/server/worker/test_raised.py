@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envwire.codec import FaultError, Reason
-from envwire.server._worker.link.making import RaisedLog
+from envwire.server._worker.session_making import RaisedLog
 
 
 def test_a_loop_of_errors_is_counted(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,8 +10,14 @@ import numpy as np
 
 from envwire.client._env.attributes import EnvAttributes, defines
 from envwire.client._env.call_guard import AsyncSteps, CallGuard
-from envwire.client._env.episodes import call, generator, mirrored_step, reset, step_many
-from envwire.client._env.np_random import MirroredRandom
+from envwire.client._env.episodes import (
+    MirroredRandom,
+    call,
+    generator,
+    mirrored_step,
+    reset,
+    step_many,
+)
 from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
 from envwire.client._recovery.async_handle import AsyncSessionHandle

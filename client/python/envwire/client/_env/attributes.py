@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from envwire.client._drivers.coroutines import run
-from envwire.client._env.episodes import call, generator
-from envwire.client._env.np_random import MirroredRandom
+from envwire.client._env.episodes import MirroredRandom, call, generator
 from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.step_line import Call, StepLine
 from envwire.client._recovery.session_handle import (
@@ -195,7 +194,7 @@ class RemoteAttributes(EnvAttributes[SessionHandle]):
 
     @property
     def np_random(self) -> np.random.Generator:
-        """The environment's generator, mirrored from the first read on (see `envwire.client._env.np_random`)."""
+        """The environment's generator, mirrored from the first read on (see `envwire.client._env.episodes`)."""
         known = self._random.generator
         return known or run(generator(self._handle, self._random, self._arguments.env_id))
 

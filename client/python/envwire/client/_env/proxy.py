@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from envwire.client._drivers.coroutines import run
 from envwire.client._env.attributes import RemoteAttributes
-from envwire.client._env.episodes import call, mirrored_step, reset, step_many
-from envwire.client._env.np_random import MirroredRandom
+from envwire.client._env.episodes import MirroredRandom, call, mirrored_step, reset, step_many
 from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
 from envwire.client._env.step_line import Steps
-from envwire.client._env.viewer import HUMAN, RENDERED, Viewer
 from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._recovery.strategies import STRATEGIES
@@ -23,9 +21,53 @@ from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError
 from envwire.client.options import ConnectionOptions
+from envwire.envs.wrappers.human import Display, Pacer, default_display
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+
+HUMAN = "human"
+#: Render mode of the environment on the server, which has no display.
+RENDERED = "rgb_array"
+_DEFAULT_FPS = 30.0
+
+
+class Viewer:
+    """Displays frames at the rate that an environment's metadata gives.
+
+    Args:
+        metadata: The metadata; without "render_fps", the rate is 30 frames per second.
+
+    Attributes:
+        display: The display; by default a window, or the terminal if no window can be opened.
+    """
+
+    def __init__(self, metadata: Mapping[str, Any]) -> None:
+        self.display: Display | None = None
+        self._pacer = Pacer(float(metadata.get("render_fps") or _DEFAULT_FPS))
+
+    def show(self, frame: Any) -> None:
+        """Displays a frame, uint8 of shape (height, width, 3).
+
+        Raises:
+            TypeError: The frame is not such an array.
+        """
+        if getattr(frame, "ndim", 0) != 3:
+            raise TypeError(
+                f"the environment rendered {type(frame).__name__} instead of an array of shape (height, width, 3), "
+                f"which render_mode='human' needs. Make it with another render_mode"
+            )
+        if self.display is None:
+            self.display = default_display()
+        self._pacer.wait()
+        self.display.show(frame)
+
+    def close(self) -> None:
+        """Closes the display; the next frame opens it again."""
+        display, self.display = self.display, None
+        if display is not None:
+            display.close()
 
 
 class RemoteProxy(RemoteAttributes):

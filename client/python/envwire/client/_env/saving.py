@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from envwire.client._env.np_random import MirroredRandom
+from envwire.client._env.episodes import MirroredRandom
 from envwire.client._recovery.bring_back import replay
 from envwire.client._recovery.session_handle import BaseSessionHandle
 from envwire.client._session.attributes import GetRandom, HasAttribute

@@ -13,9 +13,15 @@ from envwire.client._vector.batches import Bounds, cut_options, cut_seeds
 from envwire.client._vector.env_info import VectorAttributes
 from envwire.client._vector.gathering import first_finished
 from envwire.client._vector.infos import Infos
-from envwire.client._vector.shard_episodes import StepResult
-from envwire.client._vector.shard_pool import ShardPool
-from envwire.client._vector.shards import Shard, compact_bounds, env_ids, shards_of, too_few
+from envwire.client._vector.making import ShardPool
+from envwire.client._vector.shards import (
+    Shard,
+    StepResult,
+    compact_bounds,
+    env_ids,
+    shards_of,
+    too_few,
+)
 
 
 class AsyncCalls(VectorAttributes[Shard]):

@@ -25,8 +25,7 @@ from envwire.client._vector.env_info import NATIVE, VectorAttributes
 from envwire.client._vector.infos import Infos
 from envwire.client._vector.making import VectorServers, most_per_session
 from envwire.client._vector.members import call_each, cut_values, joined
-from envwire.client._vector.shard_episodes import StepResult
-from envwire.client._vector.shards import compact_bounds, env_ids
+from envwire.client._vector.shards import StepResult, compact_bounds, env_ids
 from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError
 from envwire.client.options import ConnectionOptions

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 from envwire.client._recovery.async_handle import AsyncSessionHandle
 from envwire.client._session.operations import Operation, Step
 from envwire.client._vector.batches import ResetOptions
-from envwire.client._vector.shard_episodes import StepResult
-from envwire.client._vector.shards import BaseShard, shards_of, too_few
+from envwire.client._vector.shards import BaseShard, StepResult, shards_of, too_few
 from envwire.client.errors import RemoteError
 from envwire.codec import Family
 

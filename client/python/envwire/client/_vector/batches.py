@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from envwire.client._transports.recycled import Recycled
+from envwire.client._transports.direct.array_memory import Recycled
 from envwire.codec import Family
 from envwire.envs.type_guards import is_array, is_tuple_or_list
 from envwire.wire.frames import Area

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from envwire.client._drivers.coroutines import at_once
+from envwire.client._transports.direct.array_memory import Recycled
 from envwire.client._transports.portability import POLLIN, new_poll
-from envwire.client._transports.recycled import Recycled
 from envwire.client._vector.batches import BatchBuffer, Merge, merger, row_bytes
 from envwire.client._vector.infos import Infos
-from envwire.client._vector.shard_episodes import StepResult
-from envwire.client._vector.shards import Shard
+from envwire.client._vector.shards import Shard, StepResult
 from envwire.client.errors import RemoteError
 from envwire.codec import Family
 from envwire.wire.frames import ATTACHED_FROM

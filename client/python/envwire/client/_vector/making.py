@@ -1,21 +1,25 @@
-"""Makes the sessions of a vector environment, on one or several servers."""
+"""Makes the sessions of a vector environment, on one or several servers: together, again if they are lost."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
+from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.coroutines import at_once
-from envwire.client._env.viewer import HUMAN
+from envwire.client._env.proxy import HUMAN
+from envwire.client._errors import not_live, should_report
 from envwire.client._recovery.making import SessionMaker
+from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._recovery.strategies import SHARD_STRATEGIES
+from envwire.client._transports.portability import THIS_PROCESS
 from envwire.client._transports.servers import Servers, ServerSearch, Targets
 from envwire.client._transports.targets import ConnectWait
 from envwire.client._transports.transport import Transport, call
 from envwire.client._vector.env_info import NATIVE
 from envwire.client._vector.layout import Capacity, ShardSpec, lay_out
-from envwire.client._vector.shard_episodes import EPISODES
-from envwire.client._vector.shards import S
+from envwire.client._vector.shards import EPISODES, S, Shard
 from envwire.client.errors import InvalidRequestError, RemoteError
 from envwire.client.options import ConnectionOptions
 from envwire.codec import Family
@@ -182,3 +186,102 @@ def _one_session(sessions: int | None, on_lost: str) -> int:
     if on_lost == "truncate":
         raise ValueError("on_lost='truncate' with device=; choose 'raise' or 'replay'")
     return 1
+
+
+class ShardPool:
+    """All shards of a vector environment.
+
+    Args:
+        label: Names the vector environment in messages.
+
+    Attributes:
+        shards: The shards in the order of their environments.
+    """
+
+    def __init__(self, label: str) -> None:
+        self.shards: list[Shard] = []
+        self._label = label
+        self._pid = THIS_PROCESS.pid
+
+    def make(self, specs: Sequence[ShardSpec], servers: VectorServers) -> list[pb.MakeResponse]:
+        """Makes all sessions; returns the answers to their Makes.
+
+        Args:
+            specs: The environments of each shard.
+            servers: The servers.
+        """
+        self.shards = [servers.shard(spec, self._label, Shard) for spec in specs]
+        return at_once(SessionHandle.make, [shard.handle for shard in self.shards])
+
+    def make_missing(self) -> None:
+        """Makes the sessions that are missing in this process."""
+        if self._pid != THIS_PROCESS.pid:
+            for shard in self.shards:
+                shard.handle.kill()
+            self._pid = THIS_PROCESS.pid
+        handles = [shard.handle for shard in self.shards]
+        at_once(SessionHandle.make, [handle for handle in handles if handle.driver is None])
+
+    def check_live(self, closed: bool) -> None:
+        """Checks that the environments can step in this process.
+
+        Args:
+            closed: Whether they are closed.
+
+        Raises:
+            SessionClosedError: The environments are closed, or belong to a parent process.
+        """
+        if closed or self._pid != THIS_PROCESS.pid:
+            raise not_live(self._label, None if closed else self._pid)
+
+    def live(self) -> list[Shard]:
+        """Returns the shards, after checking that each has a session.
+
+        Raises:
+            SessionClosedError: A session was lost.
+        """
+        if any(shard.handle.driver is None for shard in self.shards):
+            raise not_live(self._label)
+        return self.shards
+
+    def close(self) -> None:
+        """Closes the sessions of this process, but not those of a parent process.
+
+        Raises:
+            Exception: The first exception of the environments.
+        """
+        sessions = [shard.handle.release() for shard in self.shards]
+        close_all([each for each in sessions if each is not None and each.pid == THIS_PROCESS.pid])
+
+    def kill(self) -> None:
+        """Closes the sessions that were made before one could not be made."""
+        for shard in self.shards:
+            shard.handle.kill(close=True)
+
+
+def close_all(drivers: Sequence[BlockingDriver]) -> None:
+    """Closes sessions at the same time.
+
+    Raises:
+        Exception: The first exception of the environments.
+    """
+    failures = _failures(BlockingDriver.begin_close, drivers)
+    begun = [each for each in drivers if each not in failures and each.session.pending]
+    failures.update(_failures(BlockingDriver.finish, begun))
+    for driver in drivers:
+        driver.kill()
+    for error in filter(should_report, failures.values()):
+        raise error
+
+
+def _failures(
+    function: Callable[[BlockingDriver], object], drivers: Iterable[BlockingDriver]
+) -> dict[BlockingDriver, Exception]:
+    """Calls a function for each driver, even if a call raises; returns the exceptions by driver."""
+    failures: dict[BlockingDriver, Exception] = {}
+    for driver in drivers:
+        try:
+            function(driver)
+        except Exception as error:  # noqa: PERF203 - the other sessions have to be closed nevertheless
+            failures[driver] = error
+    return failures

@@ -13,8 +13,7 @@ from envwire.envs.error import CustomSpaceError
 from envwire.envs.spaces import Dict, Graph, OneOf, Sequence, Space, Text, Tuple, flatten, unflatten
 from envwire.envs.spaces.batched_elements import iterate
 from envwire.envs.spaces.batched_spaces import batch_space
-from envwire.envs.spaces.composite import map_parts
-from envwire.envs.spaces.space import NumericSpace
+from envwire.envs.spaces.space import NumericSpace, map_parts
 
 
 @singledispatch

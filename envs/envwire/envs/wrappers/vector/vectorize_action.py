@@ -11,8 +11,8 @@ from envwire.envs.spaces.batched_elements import iterate, stack
 from envwire.envs.spaces.batched_spaces import batch_space
 from envwire.envs.vector.vector_env import VectorActionWrapper, VectorEnv
 from envwire.envs.wrappers import transform_action
-from envwire.envs.wrappers.rescaling import Bound
 from envwire.envs.wrappers.vector.vectorize_observation import SingleEnv, assign_spaces
+from envwire.envs.wrappers.wrapped_spaces import Bound
 
 __all__ = ["ClipAction", "RescaleAction", "TransformAction", "VectorizeTransformAction"]
 

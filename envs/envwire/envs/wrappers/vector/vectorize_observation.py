@@ -15,7 +15,7 @@ from envwire.envs.spaces.batched_elements import iterate, stack
 from envwire.envs.spaces.batched_spaces import batch_space
 from envwire.envs.vector.vector_env import VectorEnv, VectorObservationWrapper, VectorWrapper
 from envwire.envs.wrappers import transform_observation
-from envwire.envs.wrappers.rescaling import Bound
+from envwire.envs.wrappers.wrapped_spaces import Bound
 
 
 class SingleEnv(Env[Any, Any]):

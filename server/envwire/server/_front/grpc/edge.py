@@ -14,8 +14,7 @@ import grpc.aio
 from envwire.codec import FaultError
 from envwire.codec.errors.statuses import fit_trailers
 from envwire.server._auth.access import Access, PeerIdentity
-from envwire.server._auth.reloading import Reloaded
-from envwire.server._auth.tls import Certificates, server_tls
+from envwire.server._auth.reloading import Certificates, Reloaded, server_tls
 from envwire.server._front.grpc.forwarding import Forwarder, forwarded
 from envwire.server._front.ports import check_free
 from envwire.server._ipc.refusals import fault_reply

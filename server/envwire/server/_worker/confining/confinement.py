@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from envwire.server._worker.confining.closed_paths import MOUNTS, unchangeable, unreadable
+from envwire.server._auth.secret_files import MOUNTS, unchangeable, unreadable
 from envwire.server._worker.confining.control_groups import own_group
 from envwire.server._worker.confining.landlock import (
     OVERWRITE,

@@ -26,8 +26,8 @@ from envwire.server._auth.attribute_access import AttributeAccess
 from envwire.server._session.hosted_env import WarningLog
 from envwire.server._session.session import Session
 from envwire.server._session.states import TRANSITIONS, Event
-from envwire.server._worker.link.recorded_session import RecordedSession
 from envwire.server._worker.program.program import Program
+from envwire.server._worker.recorded_session import RecordedSession
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Attachments, Packet
 

@@ -105,11 +105,11 @@ def _write(
 ) -> Iterator[str]:
     """Writes the requested files; yields a message for each."""
     if name := minari[0]:
-        from envwire.server.cli._recordings.minari_dataset import write_minari
+        from envwire.server.cli._recordings.tables import write_minari
 
         yield f"wrote {name}: {write_minari(recordings, *minari)}"
     if csv is not None:
-        from envwire.server.cli._recordings.csv_table import write_csv
+        from envwire.server.cli._recordings.tables import write_csv
 
         yield f"wrote {csv}: {write_csv(recordings, csv)}"
     for form, path in films.items():

@@ -22,8 +22,7 @@ from envwire.codec import decode_mapping, decode_value, envwire_family
 from envwire.server._grammar import counted
 from envwire.server._recording.reader import RecordedSession, RecordingError
 from envwire.server.cli._console import tracked
-from envwire.server.cli._recordings.differences import difference
-from envwire.server.cli._recordings.replayer import replaying, requests
+from envwire.server.cli._recordings.replayer import difference, replaying, requests
 from envwire.v1 import environment_pb2 as pb
 
 if TYPE_CHECKING:

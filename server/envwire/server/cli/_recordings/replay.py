@@ -43,8 +43,12 @@ def replay(
 
 def _play(recording: RecordedSession, target: str, imports: list[str]) -> bool:
     """Plays a recording, prints the outcome, and returns whether all answers are the same."""
-    from envwire.server.cli._recordings.differences import difference
-    from envwire.server.cli._recordings.replayer import replay_transport, replaying, requests
+    from envwire.server.cli._recordings.replayer import (
+        difference,
+        replay_transport,
+        replaying,
+        requests,
+    )
 
     make = recording.header.make
     count = 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from envwire.client._transports.direct.shared_memory import SharedFrames, map_mailbox
+from envwire.client._transports.direct.array_memory import SharedFrames, map_mailbox
 from envwire.v1 import direct_pb2
 from envwire.wire.local_channel import BOX_BYTES
 

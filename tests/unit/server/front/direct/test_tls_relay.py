@@ -10,7 +10,7 @@ import ssl
 
 import pytest
 
-from envwire.server._auth.tls import server_tls
+from envwire.server._auth.reloading import server_tls
 from envwire.server._front.tls_relay import end_tls
 from envwire.server.config import ServerConfig
 from tests.secured import certificates

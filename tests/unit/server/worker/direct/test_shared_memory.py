@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import envwire.envs as gym
-from envwire.client._transports.direct.shared_memory import SharedFrames
+from envwire.client._transports.direct.array_memory import SharedFrames
 from envwire.server._worker.direct.shared_memory import SHARED_FROM, SharedSlots, share
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import Attachments

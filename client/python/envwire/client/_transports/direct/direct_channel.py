@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from envwire.client._transports.direct.shared_memory import SharedFrames, map_mailbox
+from envwire.client._transports.direct.array_memory import Recycled, SharedFrames, map_mailbox
 from envwire.client._transports.portability import POLLIN, after_fork_in_child, new_poll
-from envwire.client._transports.recycled import Recycled
 from envwire.v1 import direct_pb2
 from envwire.wire.encodings import ENCODED, Decoder, ZstandardError, zstandard
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Area, Reply

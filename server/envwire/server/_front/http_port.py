@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.access import Access, PeerIdentity
-from envwire.server._auth.tls import server_tls
+from envwire.server._auth.reloading import server_tls
 from envwire.server._front.ports import Acceptor, Bounds, cannot_bind
 from envwire.server._settings.listening import Listening
 
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector
+
 
 #: Seconds for a request, the TLS handshake included, and for its answer.
 _SECONDS = 5.0

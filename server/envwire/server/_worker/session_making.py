@@ -23,12 +23,12 @@ from envwire.server._recording.recording import Recording
 from envwire.server._session.hosted_env import WarningLog
 from envwire.server._session.session import Session
 from envwire.server._worker.direct.shared_memory import bytes_of
-from envwire.server._worker.forking import obstacle
-from envwire.server._worker.link.recorded_session import RecordedSession
+from envwire.server._worker.process_setup import obstacle
 from envwire.server._worker.program.lending import LendingSession
 from envwire.server._worker.program.loan import DIRECT
 from envwire.server._worker.program.program import Program
 from envwire.server._worker.program.session import ProgramSession, RecordedProgramSession
+from envwire.server._worker.recorded_session import RecordedSession
 from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb

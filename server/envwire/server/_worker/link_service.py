@@ -39,7 +39,7 @@ from envwire.server._ipc.refusals import fault_reply, too_large
 from envwire.server._session.hosted_env import WarningLog
 from envwire.server._session.states import State
 from envwire.server._worker.direct.service import DirectService
-from envwire.server._worker.link.making import SessionMaker, Started
+from envwire.server._worker.session_making import SessionMaker, Started
 from envwire.server._worker.sessions import ProcessSessions
 
 

@@ -1,1 +1,0 @@
-"""A server's settings by theme; `envwire.server.config.ServerConfig` combines them."""
