@@ -13,7 +13,7 @@ import grpc
 import pytest
 
 from envwire.client import Credentials
-from envwire.client._transports.transport import TRANSPORTS
+from envwire.client._transports.by_name import TRANSPORTS
 from envwire.server import Server
 from envwire.server._auth.certificates import Issued, issue
 from envwire.server._auth.scopes import Scope

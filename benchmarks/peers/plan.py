@@ -76,7 +76,7 @@ class Section:
 
 def _transports() -> tuple[str, ...]:
     try:
-        from envwire.client._transports.transport import TRANSPORTS
+        from envwire.client._transports.by_name import TRANSPORTS
     except ImportError:
         return ("stream", "unary")
     # The fastest first; names that nobody ranked come before those that are known.

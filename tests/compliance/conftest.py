@@ -33,7 +33,7 @@ def transport(
     """The transport of proxies without an explicit one."""
     assert entered
     name: str = request.param
-    monkeypatch.setattr("envwire.client._transports.transport.DEFAULT", name)
+    monkeypatch.setattr("envwire.client._transports.by_name.DEFAULT", name)
     return name
 
 

@@ -22,7 +22,7 @@ from envwire.client import (
     SessionLostError,
 )
 from envwire.client._session.attributes import CallMethod, GetAttribute
-from envwire.client._transports.transport import open_transport
+from envwire.client._transports.by_name import open_transport
 from envwire.codec import decode_fault, encode_value, envwire_family
 from envwire.server import Server, ServerError
 from envwire.v1 import environment_pb2 as pb

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from envwire.client import RemoteEnv
-from envwire.client._transports.transport import call, open_transport
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.transport import call
 from envwire.server import Server
 from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.direct.direct import DirectTransport
-from envwire.client._transports.transport import Transport, open_transport
+from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Reply

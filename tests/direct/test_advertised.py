@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from envwire.client import Credentials, RemoteEnv
+from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.grpc.grpc_connection import Connection, followed
 from envwire.client._transports.targets import ConnectWait
-from envwire.client._transports.transport import call, open_transport
+from envwire.client._transports.transport import call
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb
 from tests.faults.wire import BACK, Wire

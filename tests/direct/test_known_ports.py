@@ -15,7 +15,6 @@ from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.direct import dialing, known_ports
 from envwire.client._transports.direct.direct import DirectTransport
 from envwire.client._transports.direct.known_ports import KnownPort, known_port
-from envwire.client._transports.transport import open_transport
 from envwire.client.credentials import Credentials
 from envwire.server import Server
 from envwire.testing.comparing import identical

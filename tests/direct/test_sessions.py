@@ -18,7 +18,8 @@ from envwire.client import (
     SessionLostError,
     StepTimeoutError,
 )
-from envwire.client._transports.transport import Transport, open_transport
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.transport import Transport
 from envwire.codec import decode_value, encode_value
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from envwire.client import RemoteEnv
-from envwire.client._transports.transport import call, open_transport
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.transport import call
 from envwire.v1 import environment_pb2 as pb
 from tests.faults.hungry_envs import HUNGRY
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from envwire.client._transports.transport import Transport, call, open_transport
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.transport import Transport, call
 from envwire.codec import decode_fault, decode_value, encode_value, envwire_family
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from envwire.client import RemoteEnv, ServerUnavailableError
-from envwire.client._transports.transport import Transport, open_transport
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.transport import Transport
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Reply

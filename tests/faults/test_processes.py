@@ -21,7 +21,8 @@ from envwire.client import (
     SessionLostError,
     StepTimeoutError,
 )
-from envwire.client._transports.transport import call, open_transport
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.transport import call
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb
 from tests.faults.scene import alive, eventually

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from envwire.client import RemoteEnv, RemoteVectorEnv
-from envwire.client._transports.transport import call, open_transport
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.transport import call
 from envwire.client.gymnasium import RemoteEnv as GymnasiumEnv
 from envwire.server import Server, ServerError
 from envwire.v1 import environment_pb2 as pb

@@ -14,7 +14,8 @@ import pytest
 from typing_extensions import Self
 
 from envwire.client import RemoteEnv, SessionLostError
-from envwire.client._transports.transport import call, open_transport
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.transport import call
 from envwire.codec import encode_mapping
 from envwire.server import Server, ServerError
 from envwire.v1 import environment_pb2 as pb

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from envwire.client import RemoteVectorEnv, aio
-from envwire.client._transports.transport import call, open_transport
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.transport import call
 from envwire.client._vector.layout import Capacity, lay_out
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from envwire.client import CapacityError, InvalidRequestError, SessionClosedError
-from envwire.client._transports.transport import call, open_transport
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.transport import call
 from envwire.client._vector.layout import Capacity, lay_out
 from envwire.server import InProcessTransport, Server
 from envwire.testing.comparing import identical

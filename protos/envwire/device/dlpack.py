@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from envwire.device.memory import DLPACK_CPU
+from envwire.device.devices import DLPACK_CPU
 
 #: Types of devices whose memory the processor can read: its own, and memory that is pinned for CUDA.
 _READABLE: Final = frozenset({DLPACK_CPU, 3})

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from envwire.codec.errors.faults import CodecError
 from envwire.codec.messages import nested
 from envwire.codec.values.tensors import dtype_of
-from envwire.device.memory import ALIGNMENT, DeviceMemory
+from envwire.device.device_memory import ALIGNMENT, DeviceMemory
 from envwire.v1 import values_pb2
 
 #: What libraries can count, also for arrays that are empty along another axis.

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from envwire.client import Credentials, RemoteEnv, RemoteError, Transport
-from envwire.client._transports.transport import call, open_transport
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.transport import call
 from envwire.codec import Reason, decode_fault, envwire_family
 from envwire.testing.comparing import identical, rollout
 from envwire.v1 import environment_pb2 as pb

@@ -8,8 +8,8 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from envwire.client.credentials import Credentials
+from envwire.device.devices import check_device_name
 from envwire.device.libraries import LIBRARIES
-from envwire.device.memory import check_device_name
 from envwire.wire.encodings import zstandard
 
 if TYPE_CHECKING:

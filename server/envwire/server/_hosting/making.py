@@ -21,7 +21,8 @@ from envwire.codec import (
     fault_from_exception,
 )
 from envwire.codec.values.tensors import FillAllowance
-from envwire.server._hosting.libraries import Catalogue, Library, check_free
+from envwire.server._hosting.libraries import Catalogue
+from envwire.server._hosting.library import Library, check_free
 from envwire.server._hosting.vector_hosts import MembersHost, NativeHost, is_vector
 from envwire.v1 import environment_pb2, values_pb2
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from envwire.codec import Family, FaultError, Reason, fault_from_exception, gymnasium_family
-from envwire.server._hosting.libraries import PETTINGZOO_PREFIX, Library, wrapper_of
+from envwire.server._hosting.library import PETTINGZOO_PREFIX, Library, wrapper_of
 
 
 class Flags(dict[Any, Any]):

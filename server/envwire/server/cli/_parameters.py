@@ -71,7 +71,7 @@ def check_transport(name: str) -> None:
     Raises:
         ValueError: There is none of that name.
     """
-    from envwire.client._transports.transport import opener
+    from envwire.client._transports.by_name import opener
 
     opener(name)
 
@@ -217,7 +217,8 @@ def known_ids(target: str | None) -> list[str]:
 
 
 def _served(target: str) -> set[str]:
-    from envwire.client._transports.transport import call, open_transport
+    from envwire.client._transports.by_name import open_transport
+    from envwire.client._transports.transport import call
     from envwire.client.errors import RemoteError
     from envwire.v1 import environment_pb2 as pb
 

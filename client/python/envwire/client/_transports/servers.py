@@ -7,13 +7,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.targets import ConnectWait
-from envwire.client._transports.transport import (
-    Compressing,
-    PathWatching,
-    Transport,
-    open_transport,
-)
+from envwire.client._transports.transport import Compressing, PathWatching, Transport
 from envwire.client.errors import CapacityError, ServerUnavailableError, TlsError
 from envwire.client.options import ConnectionOptions
 

@@ -22,7 +22,7 @@ from envwire.farm.gateway.orders.registrations import Registration, Registration
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.relaying.links import ServerGoneError
 from envwire.farm.gateway.relaying.routing import Routes
-from envwire.server._auth.tls import server_tls
+from envwire.server._auth.reloading import server_tls
 from envwire.server._front.farm.relay_preamble import KEY_BYTES, MOST_OPENING
 from envwire.server._front.farm.relay_preamble import PREAMBLE as SERVERS_PREAMBLE
 from envwire.server._front.hello_frames import receive_hello_frame, response_frame

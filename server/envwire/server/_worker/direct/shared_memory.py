@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from envwire.device.memory import ALIGNMENT as DEVICE_ALIGNMENT
-from envwire.device.memory import DeviceError, Identity, allocate
+from envwire.device.device_memory import ALIGNMENT as DEVICE_ALIGNMENT
+from envwire.device.devices import DeviceError, Identity
+from envwire.device.memory import allocate
 from envwire.device.shared_arrays import SharedArrays
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import ALIGNMENT, Attachments

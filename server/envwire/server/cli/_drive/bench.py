@@ -29,7 +29,7 @@ def _check_transports(transports: str) -> None:
 
 
 def _check_device(device: str) -> None:
-    from envwire.device.memory import check_device_name
+    from envwire.device.devices import check_device_name
 
     if device:
         check_device_name(device)
@@ -101,7 +101,7 @@ def _measure(
     steps: int,
     advance: Callable[[], None],
 ) -> Timing:
-    from envwire.client._transports.transport import open_transport
+    from envwire.client._transports.by_name import open_transport
     from envwire.server.cli._drive.measuring import TimedTransport, measure
 
     transport = TimedTransport(open_transport(name, target, None))

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 from envwire.client import Credentials, RemoteEnv
 from envwire.client._errors import checked
+from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.direct.direct import DirectTransport
-from envwire.client._transports.transport import Transport, call, open_transport
+from envwire.client._transports.transport import Transport, call
 from envwire.client._version import __version__
 from envwire.server._grammar import counted
 from envwire.server.cli._drive.measuring import median_step

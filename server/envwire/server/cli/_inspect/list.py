@@ -26,7 +26,8 @@ def list_environments(target: Target, as_json: AsJson = False) -> None:
     Example: envwire list localhost:50051 | grep ALE/
     """
     from envwire.client._errors import checked
-    from envwire.client._transports.transport import call, open_transport
+    from envwire.client._transports.by_name import open_transport
+    from envwire.client._transports.transport import call
     from envwire.server.cli._console import print_table
     from envwire.v1 import environment_pb2 as pb
 

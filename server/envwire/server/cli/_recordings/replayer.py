@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envwire.client._errors import checked
-from envwire.client._transports.transport import Transport, call, open_transport
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.transport import Transport, call
 from envwire.codec import decode_fault, decode_value, envwire_family
 from envwire.codec.messages import is_repeated
 from envwire.server._ipc.refusals import SESSION_REQUESTS

@@ -101,7 +101,7 @@ def image(
 
 def known_modules(packages: list[str]) -> list[str]:
     """Returns the modules that register the environments of some well-known packages."""
-    from envwire.server._hosting.libraries import PACKAGES
+    from envwire.server._hosting.library import PACKAGES
 
     names = {re.split(r"[^\w.-]", each, maxsplit=1)[0].replace("_", "-") for each in packages}
     return sorted({module for package, module in PACKAGES.values() if package in names})
