@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 from envwire.server import Server
 from envwire.testing.comparing import identical
 from tests.faults.test_loss import sessions
+from tests.languages.programs import LANGUAGES, program
 from tests.programs.test_exec import SIMULATOR
 from tests.vector.conftest import guard, servers, vector_server  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
@@ -50,6 +52,15 @@ def test_rollouts_of_a_program() -> None:
         _compare(
             RemoteVecEnv(server.target, "CartPole-v1", COUNT, sessions=2), _local("CartPole-v1")
         )
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_ppo_learns_on_a_kits_cart_poles_what_it_learns_on_gymnasiums(language: str) -> None:
+    command = shlex.join(program(language, "cartpole"))
+    with Server(["CartPole-v1"], program=command) as server:
+        _compare(RemoteVecEnv(server.target, "CartPole-v1", COUNT), _local("CartPole-v1"))
+        env: Any = RemoteVecEnv(server.target, "CartPole-v1", COUNT)
+        assert _equal(_train(env), _train(_local("CartPole-v1")))
 
 
 def _compare(remote: Any, local: Any) -> None:

@@ -170,6 +170,13 @@ def test_attributes_follow_the_servers_lists() -> None:
         assert not env.has_wrapper_attr("length")
 
 
+def test_no_memory_is_shared_for_attachments_that_no_program_sends() -> None:
+    check = Selection(("direct", "mailbox"), ("mailbox.it-comes-behind*",))
+    with Server(["Conformance/Big-v0"], program=program(), max_message_bytes=2**24) as server:
+        (result,) = Runner(Access(server.target), check, seconds=20.0).results()
+    assert result.text == "the server shares no memory for large frames"
+
+
 def test_no_program_is_left(target: str) -> None:
     before = running()
     env = RemoteEnv(target, "CartPole-v1")

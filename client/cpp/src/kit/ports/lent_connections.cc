@@ -170,8 +170,11 @@ std::string LentConnections::Serve(Session& session, std::string_view loan) {
       if (header.attachments > 0) break;  // the boundaries of later frames are unknown
       const std::string_view message = reader.Read(header.message, Clock::now() + kIdle);
       if (const auto request = ServedHere(message)) {
-        const Counting counting(*counts_, session);
-        const ReplyPtr reply = ReplyWithin(lent.limit, session, *request);
+        ReplyPtr reply;
+        {  // the time for which the client does not read its answer is none of the environment's
+          const Counting counting(*counts_, session);
+          reply = ReplyWithin(lent.limit, session, *request);
+        }
         socket.Write(reply->frame().data(), reply->frame().size(), Clock::now() + kWrite);
       } else {
         left.resize(kFrameHeaderBytes);

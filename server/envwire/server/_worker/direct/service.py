@@ -13,6 +13,7 @@ from envwire.codec.errors.statuses import draining_notice
 from envwire.device.devices import CUDA, DeviceError, Identity
 from envwire.server._ipc.frames import ChannelUse, Encode, FrameSocket
 from envwire.server._ipc.refusals import too_large
+from envwire.server._session.session import Session
 from envwire.server._session.states import State
 from envwire.server._worker.direct.channel import (
     Channel,
@@ -21,10 +22,16 @@ from envwire.server._worker.direct.channel import (
     end_connection,
 )
 from envwire.server._worker.direct.encoder import Encoder
-from envwire.server._worker.direct.shared_memory import new_boxes, share, share_device
+from envwire.server._worker.direct.shared_memory import (
+    SharedSlots,
+    new_boxes,
+    share,
+    share_device,
+)
 from envwire.server._worker.poller import Poller
 from envwire.server._worker.program.lending import Lending, LendingSession
 from envwire.server._worker.program.loan import Returned
+from envwire.server._worker.program.session import ProgramSession
 from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
@@ -81,8 +88,7 @@ class DirectService:
         if served is None:
             end_connection(connection)
             return
-        space = served.session.hosted.env.observation_space
-        shared = share(self.config.shared_memory, space) if use.frames else None
+        shared = self._share_frames(served.session) if use.frames else None
         boxes = new_boxes() if use.mailbox and self._looks_into_boxes(served) else None
         channel = Channel(connection, self._limit, shared, boxes)
         channel.encoder = self._new_encoder(use, connection)
@@ -90,6 +96,12 @@ class DirectService:
             channel.no_device = self._share_device(served, use)
             channel.device = served.device
         self._open_channel(served, channel)
+
+    def _share_frames(self, session: Session) -> SharedSlots | None:
+        """Returns memory for large frames; None for programs, which answer without attachments."""
+        if isinstance(session, ProgramSession):
+            return None
+        return share(self.config.shared_memory, session.hosted.env.observation_space)
 
     def _new_encoder(self, use: ChannelUse, connection: socket.socket) -> Encoder | None:
         """Returns what encodes attachments; None if they are sent as they are."""
