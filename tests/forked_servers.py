@@ -271,9 +271,10 @@ def _import_server() -> None:
 
 def _import_commands() -> None:
     _import_server()
+    from envwire.client import RemoteEnv
     from envwire.server.cli._app import app
 
-    del app
+    del RemoteEnv, app
 
 
 _PROGRAMS = {"server": (_import_server, _server), "command": (_import_commands, _command)}

@@ -57,6 +57,7 @@ def test_what_depends_on_more_than_its_seed_fails(tmp_path: Path) -> None:
     assert "skipped: no render mode" in done.stdout
 
 
+@pytest.mark.slow
 def test_what_only_the_server_knows_is_compared_with_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,6 +122,7 @@ def test_new_sessions_get_the_edited_code_and_old_ones_go_on(laboratory: Laborat
             assert "1 go on with what they began with" in said
 
 
+@pytest.mark.slow
 def test_tracebacks_show_the_lines_that_ran(shared: Laboratory) -> None:
     with shared.make() as old:
         old.reset()
@@ -133,6 +134,7 @@ def test_tracebacks_show_the_lines_that_ran(shared: Laboratory) -> None:
             assert 'line 16, in step\n    raise ValueError("wall two")' in raised(new)
 
 
+@pytest.mark.slow
 def test_the_terminal_shows_an_edit_that_cannot_be_imported_before_anything_is_made(
     laboratory: Laboratory,
 ) -> None:
@@ -151,6 +153,7 @@ def test_a_broken_edit_is_the_answer_to_a_make_until_it_is_mended(shared: Labora
         shared.make().close()
 
 
+@pytest.mark.slow
 def test_a_module_that_could_not_be_imported_is_tried_again_with_each_make(
     shared: Laboratory,
 ) -> None:
@@ -166,6 +169,7 @@ def test_an_id_that_an_edit_registers_can_be_made(shared: Laboratory) -> None:
     RemoteEnv(shared.target, "lab/New-v0").close()
 
 
+@pytest.mark.slow
 def test_a_crash_of_a_session_from_before_an_edit_is_still_told(shared: Laboratory) -> None:
     shared.edit('raise ValueError("wall one")', "import os; os._exit(7)")
     with shared.make() as old:

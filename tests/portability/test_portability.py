@@ -14,7 +14,6 @@ from tests.direct.hosted_frames import FRAMES
 from tests.tiers import cross, first
 
 SYSTEMS = ("darwin", "win32")
-SYSTEM = pytest.mark.parametrize("system", SYSTEMS)
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +24,7 @@ def target() -> Iterator[str]:
         yield server.target
 
 
-@SYSTEM
+@pytest.mark.parametrize("system", first(SYSTEMS))
 def test_clients_drive_a_server(system: str, target: str) -> None:
     program = ["-m", "tests.portability.client_program", system, target, FRAMES]
     done = _python(*program)

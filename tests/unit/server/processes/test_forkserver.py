@@ -27,6 +27,7 @@ from envwire.server._processes.placement import Placement
 from envwire.server._processes.process import Fork, Process
 from envwire.server.config import ServerConfig
 from tests.faults.scene import alive, parent_of
+from tests.tiers import first
 
 CONFIG = ServerConfig(("CartPole-v1",))
 #: For what other processes do.
@@ -117,7 +118,7 @@ def test_a_stopped_forkserver_is_noticed_though_nobody_waits_for_so_long(
     with_forkserver(use)
 
 
-@pytest.mark.parametrize("noticed", [True, False])
+@pytest.mark.parametrize("noticed", first([True, False]))
 def test_a_forkserver_that_is_stopped_while_it_starts_is_killed_and_replaced(
     monkeypatch: pytest.MonkeyPatch, noticed: bool
 ) -> None:
