@@ -13,6 +13,7 @@ import multiprocessing
 import os
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,14 +53,20 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 
 def _files(session: pytest.Session, serial: bool) -> Files:
-    """Returns the numbers of each file's tests: first of files with many, so that no long one is left for the end."""
+    """Returns the numbers of each file's tests, the next file last: no long one is left for the end."""
     chosen = (
         number
         for number, item in enumerate(session.items)
         if (item.get_closest_marker("serial") is not None) is serial
     )
     by_file = itertools.groupby(chosen, lambda number: session.items[number].path)
-    return sorted((list(numbers) for _, numbers in by_file), key=len)  # the last is the next
+    files = [[*numbers] for _, numbers in by_file]
+    return sorted(files, key=lambda file: _weight(session.items[file[0]].path, len(file)))
+
+
+def _weight(path: Path, tests: int) -> tuple[bool, int]:
+    """Tests of what runs in one process are short; of the others, files with many take long."""
+    return "unit" not in path.parts, tests
 
 
 class _Worker:
