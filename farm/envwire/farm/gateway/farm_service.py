@@ -13,7 +13,7 @@ from envwire.farm.gateway.allocation.allocating import Allocator
 from envwire.farm.gateway.allocation.relayed_slots import RelayedSlots
 from envwire.farm.gateway.allocation.tickets import TicketSigner
 from envwire.farm.gateway.groups.group_calls import GroupCalls
-from envwire.farm.gateway.hellos import PROTOS
+from envwire.farm.gateway.hellos import MAX_CHARACTERS, MAX_LISTED, PROTOS
 from envwire.farm.gateway.makes.make_queue import MakeQueue
 from envwire.farm.gateway.registering import Registering
 from envwire.farm.gateway.registry.placement import Requirements
@@ -84,6 +84,7 @@ class FarmService:
         request = pb.AllocateRequest.FromString(raw)
         if not 1 <= request.count <= _MAX_ALLOCATED:
             raise malformed(f"count is {request.count}; it must be 1 to {_MAX_ALLOCATED}", PROTOS)
+        _check_texts(request)
         requirements = Requirements(
             request.env_id,
             request.library,
@@ -130,6 +131,23 @@ class FarmService:
 
 
 SERVICE = pb.DESCRIPTOR.services_by_name["FarmService"].full_name
+
+
+def _check_texts(request: pb.AllocateRequest) -> None:
+    """Refuses texts that no server could have: requests wait, and each server gets a ticket with the digest.
+
+    Raises:
+        FaultError: MALFORMED_REQUEST.
+    """
+    labels = request.labels
+    texts = (request.env_id, request.library, request.fingerprint, request.make_digest)
+    longest = max(map(len, (*texts, *labels, *labels.values())))
+    if longest > MAX_CHARACTERS or len(labels) > MAX_LISTED:
+        raise malformed(
+            f"an allocation with {len(labels)} labels and up to {longest} characters in a text; {MAX_LISTED} and "
+            f"{MAX_CHARACTERS} are accepted",
+            PROTOS,
+        )
 
 
 def _status(member: Member, now: float) -> pb.ServerStatus:

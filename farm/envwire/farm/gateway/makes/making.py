@@ -19,6 +19,7 @@ from envwire.farm.gateway.registry.registry import HELD_SECONDS, Registry
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.relaying.links import RefusedError, ServerGoneError
 from envwire.server._auth.client import Client
+from envwire.server._front.makes.request_size import check_bounds, check_request_id
 from envwire.server._front.tally import MADE, Tally
 from envwire.server._ipc.refusals import fault_reply
 from envwire.v1 import environment_pb2 as pb
@@ -64,9 +65,12 @@ class Maker:
                 it did.
 
         Raises:
-            FaultError: No server has room, none offers the environment, or the client has reached its quota.
+            FaultError: No server has room, none offers the environment, the client has reached its quota, or the Make
+                asks for more than any environment needs.
             RefusedError: A server refuses the Make for a reason that applies to all.
         """
+        check_request_id(request)  # what is remembered of Makes has bounds by this
+        check_bounds(request)
         with self._tally.making() as count:
             try:
                 answer = await self._make(request, send, client, reservation)

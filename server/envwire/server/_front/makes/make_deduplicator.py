@@ -19,12 +19,10 @@ from functools import partial
 from typing import Any
 
 from envwire.codec import FaultError, Reason
+from envwire.server._front.makes.request_size import check_request_id
 from envwire.server._front.sessions.table import Sessions
-from envwire.server._grammar import counted
 from envwire.v1 import environment_pb2 as pb
 
-#: Length of an id, in bytes: 128 random bits cannot be guessed.
-ID_BYTES = 16
 #: Largest total size of kept answers. Beyond it the oldest are dropped, and repeating their Make makes a new session.
 KEPT_BYTES = 64 * 1024 * 1024
 
@@ -153,9 +151,5 @@ class MakeDeduplicator:
 
 
 def _digest(request: pb.MakeRequest) -> bytes:
-    if len(request.request_id) != ID_BYTES:
-        raise FaultError(
-            Reason.MALFORMED_REQUEST,
-            f"a request_id of {counted(len(request.request_id), 'byte')}; send {ID_BYTES} random bytes, or none",
-        )
+    check_request_id(request)
     return hashlib.sha256(request.SerializeToString(deterministic=True)).digest()

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from envwire.codec import FaultError, Reason
+from envwire.server._grammar import counted
 from envwire.server._ipc.refusals import SESSION_REQUESTS, malformed
 from envwire.v1 import environment_pb2
 from envwire.wire.envelope import REQUESTS, Addressed, split_header
@@ -20,6 +21,8 @@ _MAX_FIELDS = 16
 _MAX_HEADER_BYTES = 4096
 #: Most characters of an id, a library's name, a wrapper's name or a render mode.
 MAX_NAME_CHARACTERS = 256
+#: Length of the id under which a Make may be repeated, in bytes: 128 random bits cannot be guessed.
+ID_BYTES = 16
 #: Most wrappers of one environment.
 MAX_WRAPPERS = 64
 #: Most keyword arguments of an environment, or of one wrapper.
@@ -63,6 +66,19 @@ def check_size(raw: bytes, limit: int) -> None:
         f"a request of {len(raw)} bytes; a Make, or another one that belongs to no session, has at most {limit}, and "
         "so has one that does not begin with its header. The operator raises the number with --max-make-bytes",
     )
+
+
+def check_request_id(request: environment_pb2.MakeRequest) -> None:
+    """Refuses a Make under an id of another size than is accepted.
+
+    Raises:
+        FaultError: MALFORMED_REQUEST.
+    """
+    if request.request_id and len(request.request_id) != ID_BYTES:
+        raise FaultError(
+            Reason.MALFORMED_REQUEST,
+            f"a request_id of {counted(len(request.request_id), 'byte')}; send {ID_BYTES} random bytes, or none",
+        )
 
 
 def check_bounds(request: environment_pb2.MakeRequest) -> None:
