@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import yaml
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -23,6 +24,8 @@ from tests.farm.scene import free_port
 FOLDER = Path(os.environ.get("ENVWIRE_CONTROL_PLANE", "out/control-plane")).absolute()
 SECONDS = 120.0
 NAMESPACE = "envwire"
+MANIFESTS = Path("docker/kubernetes/on-demand")
+ACCOUNTS = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
 _ADMIN = "admin-of-the-test"
 #: A node whose heartbeat stops is found out in seconds, instead of a minute.
 _CONTROLLERS = (
@@ -36,18 +39,12 @@ _CONTROLLERS = (
 )
 
 
-def missing() -> str:
-    """Returns why no control plane can run here; nothing when one can."""
+def missing(*programs: str) -> str:
+    """Returns why programs of a control plane cannot run here; nothing when they can."""
     if shutil.which("etcd") is None:
         return "etcd is not installed"
-    there = (
-        FOLDER / name for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
-    )
-    return (
-        ""
-        if all(each.exists() for each in there)
-        else f"no control plane in {FOLDER}: make test-kubernetes"
-    )
+    lacking = [each for each in programs if not (FOLDER / each).exists()]
+    return f"no {lacking[0]} in {FOLDER}: run `make test-kubernetes`" if lacking else ""
 
 
 class Api:
@@ -117,8 +114,13 @@ def _answers(api: Api) -> bool:
 
 
 @contextlib.contextmanager
-def control_plane(folder: Path) -> Iterator[Api]:
-    """Runs a control plane, with a namespace for the farm, until the end of the block."""
+def control_plane(folder: Path, *, controllers: bool = True) -> Iterator[Api]:
+    """Runs a control plane, with the farm's namespace and the permissions of the manifests, until the end of the block.
+
+    Args:
+        folder: For its files.
+        controllers: Whether its controllers and its scheduler run as well, and not the API server alone.
+    """
     etcd, peer, port = free_port(), free_port(), free_port()
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     pem = serialization.Encoding.PEM
@@ -153,12 +155,43 @@ def control_plane(folder: Path) -> Iterator[Api]:
             f"--service-account-signing-key-file={folder / 'key.pem'}",
         )
         wait_until(lambda: _answers(api))
-        start(
-            *("kube-controller-manager", f"--kubeconfig={config}", *_CONTROLLERS),
-            f"--service-account-private-key-file={folder / 'key.pem'}",
-        )
-        start("kube-scheduler", f"--kubeconfig={config}", "--leader-elect=false", "--secure-port=0")
         api.call("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
-        account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
-        wait_until(lambda: api.get(account)["items"])
+        if controllers:
+            start(
+                *("kube-controller-manager", f"--kubeconfig={config}", *_CONTROLLERS),
+                f"--service-account-private-key-file={folder / 'key.pem'}",
+            )
+            start(
+                "kube-scheduler",
+                f"--kubeconfig={config}",
+                "--leader-elect=false",
+                "--secure-port=0",
+            )
+            wait_until(lambda: api.get(ACCOUNTS)["items"])
+        else:
+            api.call("POST", ACCOUNTS, {"metadata": {"name": "default"}})
+        _permit(api)
         yield api
+
+
+def _permit(api: Api) -> None:
+    """Makes the accounts `gateway`, with the permissions of the manifests, and `nobody`, with none."""
+    rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}"
+    paths = {
+        "ServiceAccount": ACCOUNTS,
+        "Role": f"{rbac}/roles",
+        "RoleBinding": f"{rbac}/rolebindings",
+    }
+    for each in yaml.safe_load_all((MANIFESTS / "gateway.yaml").read_text("utf-8")):
+        if path := paths.get(each["kind"]):
+            for subject in each.get("subjects", ()):
+                subject["namespace"] = NAMESPACE  # as kustomize does
+            api.call("POST", path, each)
+    api.call("POST", ACCOUNTS, {"metadata": {"name": "nobody"}})
+
+
+def kubeconfig(api: Api, folder: Path, account: str = "gateway") -> str:
+    """Returns a kubeconfig with which a farm has the permissions of a service account."""
+    asked = api.call("POST", f"{ACCOUNTS}/{account}/token", {"spec": {"expirationSeconds": 3600}})
+    mine = Api(api.url, asked["status"]["token"])
+    return str(mine.kubeconfig(folder / f"{account}.json"))

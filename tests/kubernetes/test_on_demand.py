@@ -22,18 +22,26 @@ from envwire.farm.gateway.groups.group_config import GroupConfig
 from envwire.server.config import ServerConfig
 from tests.farm.on_demand import OnDemand, on_demand
 from tests.farm.scene import free_port
-from tests.kubernetes.control_plane import NAMESPACE, Api, control_plane, missing, wait_until
+from tests.kubernetes.control_plane import (
+    MANIFESTS,
+    NAMESPACE,
+    Api,
+    control_plane,
+    kubeconfig,
+    missing,
+    wait_until,
+)
 from tests.kubernetes.kubelet import IMAGE, Node
 
 yaml = pytest.importorskip("yaml")
 pytest.importorskip("kubernetes")
+MISSING = missing("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif(bool(missing()), reason=missing()),
+    pytest.mark.skipif(bool(MISSING), reason=MISSING),
     pytest.mark.timeout(600),
 ]
 
-MANIFESTS = Path("docker/kubernetes/on-demand")
 PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 DEPLOYMENTS = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
 FILE = """
@@ -70,19 +78,6 @@ imports = ["no_such_module"]
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     with control_plane(tmp_path_factory.mktemp("cluster")) as running:
-        rbac = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{NAMESPACE}"
-        account = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts"
-        paths = {
-            "ServiceAccount": account,
-            "Role": f"{rbac}/roles",
-            "RoleBinding": f"{rbac}/rolebindings",
-        }
-        for each in yaml.safe_load_all((MANIFESTS / "gateway.yaml").read_text("utf-8")):
-            if path := paths.get(each["kind"]):
-                for subject in each.get("subjects", ()):
-                    subject["namespace"] = NAMESPACE  # as kustomize does
-                running.call("POST", path, each)
-        running.call("POST", account, {"metadata": {"name": "nobody"}})
         yield running
 
 
@@ -91,14 +86,6 @@ def node(api: Api) -> Iterator[Node]:
     made = Node(api, "node-1", cpus=4)
     yield made
     made.vanish()
-
-
-def kubeconfig(api: Api, folder: Path, account: str = "gateway") -> str:
-    """Returns a kubeconfig with which a farm has the permissions of a service account."""
-    path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{account}/token"
-    asked = api.call("POST", path, {"spec": {"expirationSeconds": 3600}})
-    mine = Api(api.url, asked["status"]["token"])
-    return str(mine.kubeconfig(folder / f"{account}.json"))
 
 
 class Scene:

@@ -25,6 +25,7 @@ _HOPELESS = {
 }
 _CREATING = {"ContainerCreating": "its container is being created, after its image was pulled"}
 _CRASHING = "CrashLoopBackOff"
+_NOTHING: Mapping[str, Any] = {}
 #: Characters of a container's output in an error.
 _SHOWN = 300
 
@@ -72,9 +73,9 @@ def read_pod(pod: Mapping[str, Any], group_label: str) -> Pod:
         pod: The object.
         group_label: The label that names its group.
     """
-    about, status = pod["metadata"], pod.get("status", {})
-    container: Mapping[str, Any] = next(iter(status.get("containerStatuses") or ()), {})
-    waiting = container.get("state", {}).get("waiting") or {}
+    about, status = pod["metadata"], pod.get("status", _NOTHING)
+    container: Mapping[str, Any] = next(iter(status.get("containerStatuses") or ()), _NOTHING)
+    waiting: Mapping[str, Any] = container.get("state", _NOTHING).get("waiting") or _NOTHING
     reason = waiting.get("reason", "")
     removed = "deletionTimestamp" in about
     ended = _terminated(container).get("finishedAt", "")
@@ -82,7 +83,7 @@ def read_pod(pod: Mapping[str, Any], group_label: str) -> Pod:
         name=about["name"],
         group=about["labels"][group_label],
         version=about["resourceVersion"],
-        is_chosen=(about.get("annotations") or {}).get(DELETION_COST) == CHOSEN,
+        is_chosen=(about.get("annotations") or _NOTHING).get(DELETION_COST) == CHOSEN,
         is_ending=removed,
         has_failed=status.get("phase") == "Failed",
         doing=_CREATING.get(reason, ""),
@@ -127,8 +128,8 @@ def _failure(
 
 def _terminated(container: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns how the container ended last; empty if it did not."""
-    states = (container.get("state", {}), container.get("lastState", {}))
-    return next((each["terminated"] for each in states if each.get("terminated")), {})
+    states = (container.get("state", _NOTHING), container.get("lastState", _NOTHING))
+    return next((each["terminated"] for each in states if each.get("terminated")), _NOTHING)
 
 
 def _disruption(name: str, status: Mapping[str, Any]) -> Failure | None:
@@ -142,7 +143,7 @@ def _disruption(name: str, status: Mapping[str, Any]) -> Failure | None:
 
 def _condition(status: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     conditions = status.get("conditions") or ()
-    return next((each for each in conditions if each["type"] == kind), {})
+    return next((each for each in conditions if each["type"] == kind), _NOTHING)
 
 
 def _end(text: str) -> str:
