@@ -65,3 +65,15 @@ def test_a_mailbox_is_as_large_as_the_server_says(box_bytes: int) -> None:
         map_mailbox(descriptor, direct_pb2.Mailbox(box_bytes=box_bytes), print)
     assert map_mailbox(descriptor, direct_pb2.Mailbox(box_bytes=BOX_BYTES), print)
     os.close(descriptor)
+
+
+@pytest.mark.parametrize(
+    ("slots", "first_slot"), [(1, 0), (BOX_BYTES + 1, BOX_BYTES), (2**32 - 1, 0)]
+)
+def test_slots_lie_behind_the_bytes_that_tell_which_are_in_use(slots: int, first_slot: int) -> None:
+    """Else freeing an array would change another one, or fail where nobody is told."""
+    descriptor = memory(fcntl.F_SEAL_SHRINK)
+    layout = direct_pb2.SharedMemory(slots=slots, slot_bytes=0, first_slot=first_slot)
+    with pytest.raises(OSError, match="slots"):
+        SharedFrames(descriptor, layout)
+    os.close(descriptor)

@@ -101,6 +101,8 @@ class SharedFrames:
     def __init__(self, descriptor: int, layout: direct_pb2.SharedMemory) -> None:
         if layout.first_slot % mmap.PAGESIZE or layout.slot_bytes % mmap.PAGESIZE:
             raise OSError("slots of shared memory that are not pages")
+        if layout.slots > layout.first_slot:
+            raise OSError("slots of shared memory that begin before its marks of them end")
         self._layout = layout
         self._pid = os.getpid()
         size = layout.first_slot + layout.slots * layout.slot_bytes
