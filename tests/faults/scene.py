@@ -36,7 +36,7 @@ def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(0.02)
+        time.sleep(0.05)
     return True
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import os
+import re
 import socket
 from pathlib import Path
 from typing import Any, cast
@@ -20,16 +21,21 @@ from envwire.server._ipc.frames import ChannelUse
 from envwire.server._ipc.scoreboard import Counters
 from envwire.server._processes.link import SessionLink
 from envwire.server._processes.process import Process
+from envwire.server._processes.resources import ProcessorTime
 
 #: Calls that read the clock on the wall.
 _WALL = {("time", "time"), ("time", "time_ns"), ("datetime", "now"), ("datetime", "utcnow")}
+_MAY_CALL = re.compile(rf"\.({'|'.join(name for _, name in _WALL)})\b")
 #: Certificates are valid from a date to a date; files are as old as their dates.
-_DATED = {"certificates.py", "retention.py"}
+_DATED = {"certificates.py", "folder.py"}
 
 
 def _wall_clock_calls(path: Path) -> list[str]:
     calls: list[str] = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    text = path.read_text()
+    if not _MAY_CALL.search(text):  # which most need no parsing to tell
+        return calls
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
             owner = node.value.id if isinstance(node.value, ast.Name) else node.value.attr
             if (owner, node.attr) in _WALL:
@@ -70,6 +76,7 @@ class _Process:
         self.killed = False
         self.busy_elsewhere = False
         self.pid = os.getpid()
+        self.processor_time = ProcessorTime(self.pid)
         self.shared = True
         self.output = self
 

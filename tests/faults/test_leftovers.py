@@ -87,7 +87,7 @@ def at_least(count: int, mark: str, but: set[int]) -> bool:
     """Waits until a number of further processes carry the mark: a new process has no readable environment yet."""
     deadline = time.monotonic() + SECONDS
     while len(marked(mark) - but) < count and time.monotonic() < deadline:
-        time.sleep(0.01)
+        time.sleep(0.05)
     return len(marked(mark) - but) >= count
 
 

@@ -66,7 +66,7 @@ class Port:
         deadline = time.monotonic() + SECONDS
         while not holds(found := self.metrics()):
             assert time.monotonic() < deadline, found
-            time.sleep(0.02)
+            time.sleep(0.1)
         return found
 
 
@@ -167,7 +167,7 @@ def test_a_draining_server_lives_and_is_not_ready(port: Port) -> None:
         deadline = time.monotonic() + SECONDS
         while other.get("/readyz")[0] != 503:
             assert time.monotonic() < deadline
-            time.sleep(0.02)
+            time.sleep(0.1)
         assert other.get("/livez")[0] == 200
         assert other.metrics()["envwire_draining"] == 1
         env.close()
