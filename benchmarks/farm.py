@@ -54,7 +54,7 @@ def gateway() -> Iterator[str]:
 @contextlib.contextmanager
 def gateway_process() -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """Runs a gateway; yields its target and its process."""
-    command = [sys.executable, "-m", "envwire", "gateway", "--port", "0"]
+    command = [sys.executable, "-m", "envwire", "farm", "gateway", "--port", "0"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:

@@ -235,7 +235,7 @@ def test_wrong_settings_say_what_is_wrong(arguments: list[str], says: str) -> No
     [
         (["serve", "CartPole-v1", "--port"], "--port"),
         (["serve", "CartPole-v1", "--port", "0", "--direct-port"], "--direct-port"),
-        (["gateway", "--port"], "--port"),
+        (["farm", "gateway", "--port"], "--port"),
     ],
 )
 def test_a_port_in_use_is_one_line(arguments: list[str], option: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections import Counter
 
@@ -137,18 +138,18 @@ def test_a_client_with_a_defect_is_found(patch: str, finds: str) -> None:
 
 
 def run(*arguments: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, ["conformance-client", *arguments])
+    result = CliRunner().invoke(app, ["conformance", *arguments])
     return result.exit_code, result.output
 
 
 def test_the_command_lists_scenarios_and_says_what_is_wrong() -> None:
-    status, listed = run("--list", "--transport", "direct")
+    status, listed = run("--client", "true", "--list", "--transport", "direct")
     assert status == 0
     assert len(listed.splitlines()) == sum(one.transport == "direct" for one in SCENARIOS)
-    assert run()[0] == 2
-    assert run("--run", "cuts.late*", "--", "no-such-program")[0] == 3
+    assert run("localhost:50051", "--client", "true")[0] == 2
+    assert run("--run", "cuts.late*", "--client", "no-such-program")[0] == 3
 
 
 def test_the_command_plays_scenarios() -> None:
-    status, output = run("--run", "faithful.a-seed-is-sent[unary]", "--", *DRIVER)
+    status, output = run("--run", "faithful.a-seed-is-sent[unary]", "--client", shlex.join(DRIVER))
     assert (status, output.splitlines()[-1]) == (0, "envwire.v1 conforms: unary 1/1")

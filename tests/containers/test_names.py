@@ -22,7 +22,7 @@ def test_a_hundred_of_a_hundred(gateways: int) -> None:
     with network() as ours:
         named = ("--network-alias", "farm")
         names = [
-            ours.run("gateway", "--host", "0.0.0.0", "--insecure", options=named)
+            ours.run("farm", "gateway", "--host", "0.0.0.0", "--insecure", options=named)
             for _ in range(gateways)
         ]
         joined = ("--join", ",".join(f"{name}:50050" for name in names)) if names else ()

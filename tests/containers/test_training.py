@@ -41,7 +41,7 @@ class Farm:
 
     def __init__(self, network: Network) -> None:
         self._network = network
-        self._gateway = network.run("gateway", "--host", "0.0.0.0", "--insecure")
+        self._gateway = network.run("farm", "gateway", "--host", "0.0.0.0", "--insecure")
         self.target = f"{self._gateway}:50050"
         for _ in range(SERVERS):
             network.run(*SERVE, "--drain-timeout", "5", "--join", self.target)

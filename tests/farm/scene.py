@@ -49,7 +49,7 @@ class Gateway:
         self._credentials = credentials or Credentials()
 
     def start(self) -> Gateway:
-        command = (sys.executable, "-m", "envwire", "gateway", "--port", str(self._port))
+        command = (sys.executable, "-m", "envwire", "farm", "gateway", "--port", str(self._port))
         self.process = subprocess.Popen(
             [*command, *self._options], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )

@@ -144,8 +144,8 @@ def test_status_of_nothing() -> None:
             2,
             "--tokens is for --on local",
         ),
-        (("gateway", "--host", "0.0.0.0"), 2, "refusing to bind 0.0.0.0"),
-        (("gateway", "--port", "-1"), 2, "port (--port) is -1"),
+        (("farm", "gateway", "--host", "0.0.0.0"), 2, "refusing to bind 0.0.0.0"),
+        (("farm", "gateway", "--port", "-1"), 2, "port (--port) is -1"),
         (("serve", ENV, "--label", "gpu"), 2, "NAME=VALUE each"),
     ],
 )

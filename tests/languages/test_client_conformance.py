@@ -1,4 +1,4 @@
-"""The libraries play every scenario of `envwire conformance-client`."""
+"""The libraries play every scenario of `envwire conformance --client`."""
 
 from __future__ import annotations
 

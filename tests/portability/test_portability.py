@@ -39,7 +39,7 @@ def test_clients_drive_a_server(system: str, target: str) -> None:
         {
             "serve": ["serve", "CartPole-v1"],
             "farm up": ["farm", "up", "CartPole-v1"],
-            "gateway": ["gateway"],
+            "farm gateway": ["farm", "gateway"],
         },
     ),
 )

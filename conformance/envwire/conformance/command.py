@@ -1,8 +1,9 @@
-"""`envwire conformance`: checks a server against docs/protocol.md."""
+"""`envwire conformance`: checks a server, or a client, against docs/protocol.md."""
 
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 #: Exit statuses beside 0, conforms.
 BROKEN, USAGE, UNREACHABLE = 1, 2, 3
+_NAME = "conformance"
+#: Transports of clients.
+_TRANSPORTS = ("unary", "stream", "direct")
 _TARGET = re.compile(r".+:\d+|[a-z-]+:.+")
 
 
@@ -31,27 +35,12 @@ def _checked_output(path: Path | None) -> Path | None:
     return path
 
 
-JUnit = Annotated[
-    Path | None, typer.Option(help="Write JUnit's XML to this file.", callback=_checked_output)
-]
-Json = Annotated[
-    Path | None, typer.Option("--json", help="Write JSON to this file.", callback=_checked_output)
-]
-
-Run = Annotated[
-    list[str] | None,
-    typer.Option(metavar="PATTERN", help="Run only names that fit: 'leases.*'; may be repeated."),
-]
-Skip = Annotated[
-    list[str] | None,
-    typer.Option(metavar="PATTERN", help="Leave out names that fit; may be repeated."),
-]
-KnownFailing = Annotated[
-    Path | None,
-    typer.Option(
-        help="File of names that are known to fail, a pattern a line.", exists=True, dir_okay=False
-    ),
-]
+def _checked_transports(text: str) -> str:
+    if unknown := set(text.split(",")) - set(_TRANSPORTS):
+        raise typer.BadParameter(
+            f"{', '.join(sorted(unknown))}; choose of {', '.join(_TRANSPORTS)}"
+        )
+    return text
 
 
 def conformance(
@@ -69,23 +58,63 @@ def conformance(
         Path | None,
         typer.Option(help="TOML file: token, certificates, ids.", exists=True, dir_okay=False),
     ] = None,
-    run: Run = None,
-    skip: Skip = None,
-    known_failing: KnownFailing = None,
-    junit: JUnit = None,
-    as_json: Json = None,
+    run: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATTERN", help="Run only names that fit: 'leases.*'; may be repeated."
+        ),
+    ] = None,
+    skip: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATTERN", help="Leave out names that fit; may be repeated."),
+    ] = None,
+    known_failing: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of names that are known to fail, a pattern a line.",
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option(help="Write JUnit's XML to this file.", callback=_checked_output)
+    ] = None,
+    as_json: Annotated[
+        Path | None,
+        typer.Option("--json", help="Write JSON to this file.", callback=_checked_output),
+    ] = None,
     show: Annotated[
         bool, typer.Option("--list", help="Print the checks, and check nothing.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of what the checks draw.")] = 0,
+    client: Annotated[
+        str,
+        typer.Option(
+            metavar="COMMAND",
+            help="Check a client in place of a server: the command line of a program around it, './driver --fast', "
+            "which is driven against servers that misbehave on purpose.",
+        ),
+    ] = "",
+    transport: Annotated[
+        str,
+        typer.Option(
+            help="With --client: its transports, separated by commas.", callback=_checked_transports
+        ),
+    ] = ",".join(_TRANSPORTS),
 ) -> None:
-    """Check the server at TARGET against the protocol; it serves 'Conformance/*'.
+    """Check the server at TARGET, which serves 'Conformance/*', or a client against the protocol.
 
     Exit 0 when it conforms, 1 when a required check failed or was skipped for want of an environment, or a known
-    failure passes, 2 for a wrong command line, 3 when nobody answers.
+    failure passes, 2 for a wrong command line, 3 when nobody answers or the client's program does not start.
 
     Example: envwire conformance localhost:50051 --profile core,stream
+
+    Example: envwire conformance --client ./driver --run 'cuts.*'
     """
+    if client:
+        if target:
+            stop(f"{target} is a server, and --client checks a client: give one of them", USAGE)
+        sys.exit(_check_client(client, transport, run, skip, known_failing, junit, as_json, show))
     from envwire.conformance import checks
     from envwire.conformance.report import listing
 
@@ -95,10 +124,10 @@ def conformance(
         typer.echo("\n".join(listing(runner.selection.checks())))
         return
     if not target:
-        stop("conformance", "name a TARGET, HOST:PORT of a server", USAGE)
+        stop("name a TARGET, HOST:PORT of a server", USAGE)
     if not any(runner.selection.checks()):
-        stop("conformance", "no check fits; `envwire conformance --list` names them", USAGE)
-    sys.exit(report_results("conformance", runner.results(), junit, as_json))
+        stop("no check fits; `envwire conformance --list` names them", USAGE)
+    sys.exit(_report(runner.results(), junit, as_json))
 
 
 def _runner(
@@ -120,11 +149,11 @@ def _runner(
         given = read_configuration(config, target)
         known = (*given.known_failing, *read_patterns(known_failing))
     except ValueError as error:
-        stop("conformance", error, USAGE)
+        stop(error, USAGE)
     profiles = tuple(one for one in profile.split(",") if one) or given.profiles
     if unknown := set(profiles) - PROFILES.keys():
         unknown_names = ", ".join(sorted(unknown))
-        stop("conformance", f"no profile {unknown_names}; there are {', '.join(PROFILES)}", USAGE)
+        stop(f"no profile {unknown_names}; there are {', '.join(PROFILES)}", USAGE)
     return Runner(
         given.access,
         Selection(profiles, tuple(run or ()), (*given.skip, *(skip or ()))),
@@ -135,10 +164,42 @@ def _runner(
     )
 
 
-def report_results(
-    command: str, results: Iterator[Result], junit: Path | None, as_json: Path | None
+def _check_client(
+    client: str,
+    transport: str,
+    run: list[str] | None,
+    skip: list[str] | None,
+    known_failing: Path | None,
+    junit: Path | None,
+    as_json: Path | None,
+    show: bool,
 ) -> int:
-    """Prints the results of a command and writes them to files, and returns the exit status."""
+    """Plays scenarios with a client, or lists them; returns the exit status."""
+    from envwire.conformance.client import SCENARIOS
+    from envwire.conformance.client.runner import ClientRunner
+    from envwire.conformance.configuration import read_patterns
+    from envwire.conformance.patterns import fits
+    from envwire.conformance.report import listing
+
+    transports = set(transport.split(","))
+    chosen = [
+        one
+        for one in SCENARIOS
+        if one.transport in transports
+        and fits(one.name, run or ["*"])
+        and not fits(one.name, skip or [])
+    ]
+    if show:
+        typer.echo("\n".join(listing(chosen)))
+        return 0
+    if not chosen:
+        stop("no scenario fits; `envwire conformance --client ./driver --list` names them", USAGE)
+    known = tuple(read_patterns(known_failing))
+    return _report(ClientRunner(shlex.split(client), chosen, known).results(), junit, as_json)
+
+
+def _report(results: Iterator[Result], junit: Path | None, as_json: Path | None) -> int:
+    """Prints results and writes them to files, and returns the exit status."""
     from envwire.conformance.outcomes import UnreachableError
     from envwire.conformance.report import Counts, badge, json_text, junit_text, line, needs
 
@@ -149,7 +210,7 @@ def report_results(
             counts.add(result)
             kept.append(result)
     except UnreachableError as error:
-        stop(command, error, UNREACHABLE)
+        stop(error, UNREACHABLE)
     for path, text in ((junit, junit_text), (as_json, json_text)):
         if path is not None:
             path.write_text(text(kept), encoding="utf-8")
@@ -157,7 +218,7 @@ def report_results(
     return BROKEN if counts.broken or counts.missing or not kept else 0
 
 
-def stop(command: str, text: object, status: int) -> NoReturn:
-    """Ends a command with a message."""
-    typer.echo(f"envwire {command}: {text}", err=True)
+def stop(text: object, status: int) -> NoReturn:
+    """Ends the command with a message."""
+    typer.echo(f"envwire {_NAME}: {text}", err=True)
     sys.exit(status)

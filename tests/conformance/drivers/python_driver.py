@@ -1,4 +1,4 @@
-"""The driver of envwire's own client, for `envwire conformance-client`: lines of JSON in, lines of JSON out."""
+"""The driver of envwire's own client, for `envwire conformance --client`: lines of JSON in, lines of JSON out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-/** The driver for `envwire conformance-client`: lines of JSON in, lines of JSON out; docs/conformance.md describes them. */
+/** The driver for `envwire conformance --client`: lines of JSON in, lines of JSON out; docs/conformance.md describes them. */
 
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";

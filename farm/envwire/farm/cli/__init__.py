@@ -1,1 +1,1 @@
-"""The commands `envwire farm` and `envwire gateway`, which the entry points of the distribution name."""
+"""The command `envwire farm`, which the entry point of the distribution names, and its commands."""

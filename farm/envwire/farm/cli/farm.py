@@ -10,6 +10,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from envwire.farm.cli.gateway import gateway as serve_gateway
 from envwire.farm.cli.groups import groups, pause, resume, scale
 from envwire.farm.cli.join import join
 from envwire.farm.cli.status import status
@@ -19,7 +20,7 @@ from envwire.server._grammar import enumerated
 from envwire.server._logs import TEXT, log_to_stderr
 from envwire.server._settings.setting import gather
 from envwire.server.cli._failures import starting
-from envwire.server.cli._serve.serve import Dashboard, DashboardPort, live_page
+from envwire.server.cli._serve.serve import EPILOG, Dashboard, DashboardPort, live_page
 from envwire.server.cli._serve.settings_options import ConfigFile, given, take_settings
 from envwire.server.config import SETTINGS
 
@@ -242,5 +243,7 @@ def _groups_farm(
 
 
 take_settings(up, _TAKEN)
-for each in (up, join, status, groups, scale, pause, resume, usage):
+command.command()(up)
+command.command("gateway", epilog=EPILOG)(serve_gateway)
+for each in (join, status, groups, scale, pause, resume, usage):
     command.command()(each)

@@ -1,4 +1,4 @@
-"""`envwire gateway`: runs the gateway of a farm alone."""
+"""`envwire farm gateway`: runs the gateway of a farm alone."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from envwire.farm.gateway.config import SETTINGS, GatewayConfig
 from envwire.server._logs import TEXT, log_to_stderr
 from envwire.server._settings.setting import gather
 from envwire.server.cli._failures import starting, tell_ready
-from envwire.server.cli._serve.serve import EPILOG
 from envwire.server.cli._serve.settings_options import ConfigFile, given, take_settings
 
 
 def gateway(ctx: typer.Context, *, config: ConfigFile = "", **options: Any) -> None:
-    """Serve a farm's gateway, one address for many servers, until SIGTERM or Ctrl-C.
+    """Serve the gateway alone, one address for many servers, until SIGTERM or Ctrl-C.
 
     Servers register with `envwire serve --join HOST:PORT`. Clients make environments here and then talk to the server
     that hosts them. Prints "ready: HOST:PORT" when clients can connect.
 
-    Example: envwire gateway --port 50050
+    Example: envwire farm gateway --port 50050
     """
-    with starting("gateway"):
+    with starting("farm gateway"):
         from envwire.farm.gateway.gateway import run
 
         log_to_stderr(TEXT)
@@ -32,5 +31,3 @@ def gateway(ctx: typer.Context, *, config: ConfigFile = "", **options: Any) -> N
 
 
 take_settings(gateway, SETTINGS)
-command = typer.Typer(add_completion=False)
-command.command(epilog=EPILOG)(gateway)

@@ -45,7 +45,11 @@ def compose_file(count: int, config: ServerConfig, at: GatewayConfig, image: str
     ports = [f"127.0.0.1:{at.port}:{_PORT}"]
     if at.http_port:
         ports.append(f"127.0.0.1:{at.http_port}:{_HTTP_PORT}")
-    gateway = {"image": image, "command": ["gateway", *public, f"--port={_PORT}"], "ports": ports}
+    gateway = {
+        "image": image,
+        "command": ["farm", "gateway", *public, f"--port={_PORT}"],
+        "ports": ports,
+    }
     server = {
         "image": image,
         "command": ["serve", *public, "--direct-port=50052", f"--join=gateway:{_PORT}"],

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from importlib.metadata import entry_points
+from contextlib import suppress
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 import typer
@@ -37,25 +38,17 @@ from envwire.server.cli._serve.serve import EPILOG, serve
 GROUP = "envwire.commands"
 #: Commands, in the order of the help, under the title of the panel that shows them.
 PANELS = {
-    "Serve": ("serve", "gateway", "farm", "dashboard", "image"),
+    "Serve": ("serve", "farm", "dashboard", "image"),
     "Drive environments": ("run", "eval", "bench"),
     "Look at servers": ("list", "health", "doctor", "sessions", "top", "watch", "drain"),
-    "Write environments, servers and clients": (
-        *("info", "check", "conformance", "conformance-client"),
-    ),
+    "Write environments, servers and clients": ("info", "check", "conformance"),
     "Recordings": ("export", "replay"),
     "Access": ("certs", "token"),
 }
 _PANEL = {name: panel for panel, names in PANELS.items() for name in names}
 _RANK = {name: rank for rank, name in enumerate(_PANEL)}
 #: Commands of other distributions, and the extra of `envwire` that installs each.
-_EXTRAS = {
-    "gateway": "farm",
-    "farm": "farm",
-    "dashboard": "dashboard",
-    "conformance": "conformance",
-    "conformance-client": "conformance",
-}
+_EXTRAS = {"farm": "farm", "dashboard": "dashboard", "conformance": "conformance"}
 #: Text that Rich would interpret as markup.
 _TAG = re.compile(r"(\[[a-z#/@][^[]*?])")
 #: The end of a line within a paragraph.
@@ -81,25 +74,31 @@ class Commands(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Returns all names in the order of the help; those that `PANELS` lacks come last."""
-        self._add_installed()
+        for point in self._installed():
+            with suppress(
+                ImportError, AttributeError
+            ):  # it still fails, with the reason, when it is called
+                self._add(point)
         return sorted(super().list_commands(ctx), key=lambda name: _RANK.get(name, len(_RANK)))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Finds a command; tells what installs one that is missing."""
         name = args[0]
-        if name not in self.commands:
-            self._add_installed()
+        for point in self._installed():
+            if point.name == name:
+                self._add(point)
         if name in _EXTRAS and name not in self.commands and not ctx.resilient_parsing:
             extra = _EXTRAS[name]
             command = f"pip install 'envwire[{extra}]', or in a clone: pip install ./{extra}"
             stop(name, f"not installed; run: {command}", USAGE)
         return super().resolve_command(ctx, args)
 
-    def _add_installed(self) -> None:
-        """Adds the commands of other distributions; none of them replaces one of the core."""
-        for point in entry_points(group=GROUP):
-            if point.name not in self.commands:
-                self.commands[point.name] = _made(point.name, point.load())
+    def _installed(self) -> list[EntryPoint]:
+        """Returns the commands of other distributions; none of them replaces one of the core."""
+        return [point for point in entry_points(group=GROUP) if point.name not in self.commands]
+
+    def _add(self, point: EntryPoint) -> None:
+        self.commands[point.name] = _made(point.name, point.load())
 
 
 def _made(name: str, loaded: Any) -> Any:

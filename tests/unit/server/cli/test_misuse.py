@@ -108,12 +108,12 @@ def test_a_wrong_setting_is_wrong_usage_whatever_gave_it(
 def test_a_server_whose_output_nobody_reads_says_so() -> None:
     read, write = os.pipe()
     os.close(read)
-    command = [sys.executable, "-m", "envwire.server", "gateway", "--port", "0"]
+    command = [sys.executable, "-m", "envwire.server", "farm", "gateway", "--port", "0"]
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False, text=True)
     os.close(write)
     assert done.returncode == 1
     line = done.stderr.splitlines()[-1]
-    assert re.fullmatch(r"envwire gateway: nobody reads that 127.0.0.1:\d+ is ready: .*", line)
+    assert re.fullmatch(r"envwire farm gateway: nobody reads that 127.0.0.1:\d+ is ready: .*", line)
 
 
 def test_a_bar_is_gone_before_an_error_is_printed() -> None:
@@ -134,10 +134,10 @@ def test_a_bar_is_gone_before_an_error_is_printed() -> None:
         ["conformance", NOBODY, "--junit", "/no/x.xml"],
         ["conformance", NOBODY, "--config", "/no/x.toml"],
         ["conformance", NOBODY, "--known-failing", "/"],
-        ["conformance-client", "--transport", "pigeons", "--", "true"],
-        ["conformance-client", "--run", "no.such", "--", "true"],
-        ["conformance-client", "--json", "/no/x.json", "--", "true"],
-        ["conformance-client", "--known-failing", "/", "--", "true"],
+        ["conformance", "--client", "true", "--transport", "pigeons"],
+        ["conformance", "--client", "true", "--run", "no.such"],
+        ["conformance", "--client", "true", "--json", "/no/x.json"],
+        ["conformance", "--client", "true", "--known-failing", "/"],
     ],
 )
 def test_the_suite_is_called_wrongly(arguments: list[str]) -> None:

@@ -41,6 +41,7 @@ DashboardPort = Annotated[
         help="Port of the live page; 0 for any free one.",
         min=0,
         max=65535,
+        hidden=True,
         rich_help_panel="Operations",
     ),
 ]
@@ -116,8 +117,8 @@ _log = logging.getLogger("envwire.server")
 
 EPILOG = (
     "--help-all shows the other options. Each may also be set by an environment variable (--max-sessions: "
-    "ENVWIRE_MAX_SESSIONS) or in a TOML file (max_sessions = 8, imports = ['module']). An option is stronger than a "
-    "variable, and a variable than the file."
+    "ENVWIRE_MAX_SESSIONS) or in a TOML file, --config FILE (max_sessions = 8, imports = ['module']). An option is "
+    "stronger than a variable, and a variable than the file."
 )
 
 

@@ -17,6 +17,7 @@ ConfigFile = Annotated[
     typer.Option(
         help="TOML file of settings, groups.NAME too; the variable ENVWIRE_CONFIG names one as well.",
         metavar="FILE",
+        hidden=True,
     ),
 ]
 
@@ -31,7 +32,6 @@ _COMMON = frozenset(
         "port",
         "program",
         "max_sessions",
-        "step_timeout",
         "record",
         "tokens",
         "tls_cert",
