@@ -29,7 +29,8 @@ def run(program: str, folder: Path) -> str:
 @pytest.mark.long  # pip installs NumPy and protobuf three times
 @pytest.mark.timeout(900)
 def test_three_simulators_with_conflicting_packages(tmp_path: Path) -> None:
-    making, agent = blocks("python")
+    [agent] = blocks("python")
+    making = Path(ROOT, "examples", "make_simulators.py").read_text(encoding="utf-8")
     [groups] = blocks("toml")
     run(making, tmp_path)
     (tmp_path / "farm.toml").write_text(groups)

@@ -77,11 +77,6 @@ def test_examples(
             value.close()
 
 
-def test_code_in_go_is_that_of_the_example() -> None:
-    (block,) = re.findall(r"^```go\n(.*?)^```$", PAGES[0].read_text(), re.MULTILINE | re.DOTALL)
-    assert block in (ROOT / "examples/go/main.go").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links(page: Path) -> None:
     links = _LINK.findall(_FENCED.sub("", page.read_text(encoding="utf-8")))
