@@ -146,10 +146,14 @@ class MakeQueue:
             served |= {(each.library, each.spec.id) for each in self._groups.listings()}
             return unknown_environment(requirements.env_id, served, requirements.library)
         slots = sum(each.capacity for each in matching)
+        waits = (
+            f". Here {counted(self._length, 'Make')} may wait, {self._timeout:g} s at most (--queue, --queue-timeout)"
+            if self._length
+            else ", or lets Makes wait with --queue"
+        )
         text = (
-            f"no room in the farm for {requirements.env_id}: {counted(len(matching), 'server', 'make')} it, with "
-            f"{counted(slots, 'slot')}, and none takes a Make now; try again later. The operator adds "
-            "servers, or lets Makes wait with --queue"
+            f"no room in the farm for {requirements.env_id}: none of the {counted(slots, 'slot')} on the "
+            f"{counted(len(matching), 'server')} hosting it is free; try again later. The operator adds servers{waits}"
             if matching
             else "no server is registered with this gateway; start some with `envwire serve --join`"
         )

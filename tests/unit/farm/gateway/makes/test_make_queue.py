@@ -45,15 +45,26 @@ def test_it_is_refused_once_the_others_have_taken_all_slots() -> None:
     asyncio.run(run())
 
 
-def test_a_full_farm_refuses_at_once() -> None:
+@pytest.mark.parametrize(
+    ("length", "seconds", "advice"),
+    [
+        (0, 0.0, "The operator adds servers, or lets Makes wait with --queue"),
+        (8, 0.01, "Here 8 Makes may wait, 0.01 s at most (--queue, --queue-timeout)"),
+    ],
+)
+def test_a_full_farm_refuses_and_advises_what_was_not_done(
+    length: int, seconds: float, advice: str
+) -> None:
     async def run() -> None:
         farm = Farm()
         server = farm.add("a", slots=2)
-        queue = MakeQueue(farm.registry, lambda: farm.now, 0, 0.0)
+        queue = MakeQueue(farm.registry, lambda: farm.now, length, seconds)
         farm.report(server, active=2)
         with pytest.raises(FaultError) as caught:
             await queue.claim(POLE)
         assert caught.value.reason is Reason.CAPACITY_REACHED
+        assert "none of the 2 slots on the 1 server hosting it is free" in str(caught.value)
+        assert str(caught.value).endswith(advice)
 
     asyncio.run(run())
 
