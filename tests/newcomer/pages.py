@@ -10,6 +10,8 @@ ROOT = Path(__file__).parents[2]
 
 #: Blocks of commands: fenced as `sh` or `console`, or indented by four columns.
 _SHELL = re.compile(r"^```(?:sh|console)\n(.*?)^```$|((?:^ {4}\S.*\n)+)", re.MULTILINE | re.DOTALL)
+#: Fenced blocks of programs, whose indented lines are no commands.
+_PROGRAMS = re.compile(r"^```(?!sh$|console$)\w+\n.*?^```$", re.MULTILINE | re.DOTALL)
 _PROGRAM = r"^```(?:{})\n(.*?)^```$"
 
 
@@ -27,7 +29,8 @@ class Page:
         if self.section:
             behind = self.text.split(f"## {self.section}\n")[1]
             self.text = re.split(r"^## ", behind, maxsplit=1, flags=re.MULTILINE)[0]
-        self._left = [line for block in _SHELL.finditer(self.text) for line in _commands(block)]
+        shown = _PROGRAMS.sub("", self.text)
+        self._left = [line for block in _SHELL.finditer(shown) for line in _commands(block)]
 
     def command(self, begins: str) -> str:
         """Returns the next command that begins so."""

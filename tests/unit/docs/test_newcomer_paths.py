@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -59,4 +60,6 @@ def test_the_pages_show_what_a_path_runs(
         (tmp_path / made).touch()
     paths.PATHS[name](reader)
     assert reader.reached
+    for line in reader.read:  # and not one of a program
+        subprocess.run(["bash", "-n", "-c", line], check=True)
     assert not [line for line in reader.read if "PID" in line or "PORT" in line or "FILE" in line]
