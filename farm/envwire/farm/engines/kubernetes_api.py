@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import threading
 from collections.abc import Callable, Mapping
 from importlib import import_module
@@ -109,9 +110,8 @@ class KubernetesApi:
                 return
             package = self._package
             settings = package.client.Configuration()
-            package.config.load_config(client_configuration=settings)
+            self.namespace = _configure(package, settings)
             settings.retries = False  # the farm tries again, and says so
-            self.namespace = _namespace(package)
             connection = package.client.ApiClient(settings)
             self._apps = package.client.AppsV1Api(connection)
             self._core = package.client.CoreV1Api(connection)
@@ -150,13 +150,19 @@ class KubernetesApi:
         self._ended.set()
 
 
-def _namespace(package: Any) -> str:
-    """Returns the namespace of the current context, or of this pod."""
-    try:
-        _, active = package.config.list_kube_config_contexts()
-        return active["context"].get("namespace", "default")  # type: ignore[no-any-return]
-    except package.config.ConfigException:
-        return _NAMESPACE_FILE.read_text("utf-8") if _NAMESPACE_FILE.exists() else "default"
+def _configure(package: Any, settings: Any) -> str:
+    """Takes over the kubeconfig, or what a pod finds; returns the namespace.
+
+    Raises:
+        ConfigException: There is none, or it is invalid.
+    """
+    if "KUBERNETES_SERVICE_HOST" in os.environ and "KUBECONFIG" not in os.environ:
+        package.config.load_incluster_config(client_configuration=settings)
+        return _NAMESPACE_FILE.read_text("utf-8")
+    file = os.environ.get("KUBECONFIG")
+    package.config.load_kube_config(file, client_configuration=settings)
+    _, active = package.config.list_kube_config_contexts(file)
+    return str(active["context"].get("namespace", "default"))
 
 
 def _failure_of(error: Any) -> Failure:
