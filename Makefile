@@ -176,6 +176,7 @@ test-faults: $(VENV)/.dev ## Inject faults into processes, networks and disks, t
 	for transport in unary stream; do \
 		$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 10 + 1)) --transport $$transport --public || exit; \
 	done
+	$(BIN)/python -m tests.faults.soak_network --faults $$(($(FAULTS) / 4 + 1)) --outages 2
 
 test-adversary: $(VENV)/.dev ## Attack servers from outside, including long attacks: lists, memory, processes, other clients.
 	$(BIN)/python -m pytest -m 'long or not long' tests/adversary
@@ -308,9 +309,10 @@ $(RECIPES)/.ready: pyproject.toml
 		'minari[create,hdf5]>=0.5.4' 'supersuit>=3.11' 'pettingzoo[butterfly]>=1.27'
 	@touch $@
 
-examples: $(RECIPES)/.ready ## Run the examples for asyncio and for inference ahead, and the recipes that need no torch: Minari, recordings, SuperSuit, TRL's environment.
+examples: $(RECIPES)/.ready ## Run the examples for asyncio, inference ahead and JPEG, and the recipes that need no torch: Minari, recordings, SuperSuit, TRL's environment.
 	$(RECIPES)/bin/python examples/aio_many_envs.py
 	$(RECIPES)/bin/python examples/infer_ahead.py
+	$(RECIPES)/bin/python examples/jpeg_camera.py
 	for recipe in minari_dataset recorded_dataset pettingzoo_supersuit trl_environment; do \
 		$(RECIPES)/bin/python examples/recipes/$$recipe.py || exit; \
 	done

@@ -15,6 +15,7 @@ import multiprocessing
 import os
 import random
 import secrets
+import socket
 import statistics
 import subprocess
 import sys
@@ -31,6 +32,7 @@ import grpc
 import grpc.aio
 import numpy as np
 
+from benchmarks import plain_relay
 from envwire.client import RemoteEnv, RemoteVectorEnv
 from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
 from envwire.server import Server
@@ -170,7 +172,8 @@ def child(main: Callable[..., None], *arguments: Any) -> Iterator[str]:
         yield ours.recv()
     finally:
         ours.send(None)
-        process.join(10)
+        process.join(1)
+        process.kill()
 
 
 async def with_fakes(target: str, fake: str, count: int, slots: int, work: Any) -> Any:
@@ -267,21 +270,30 @@ def real(rounds: int) -> None:
 
 
 def tunnel(rounds: int) -> None:
-    """Compares steps through a tunnel with steps at a server that clients reach directly."""
+    """Compares steps over a direct channel through the gateway with other ways."""
     settings: dict[str, Any] = {"sessions_per_process": 64}
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        direct_port = free.getsockname()[1]
     with (
         gateway() as target,
         Server([ENV], join=[target], tunnel=True, **settings),
-        Server([ENV], **settings) as near,
+        Server([ENV], direct_port=direct_port, **settings) as near,
     ):
-        await_servers(target, 1)
-        steps_per_second(target, 500)
-        for transport in ("direct", "stream"):
-            beside(
-                f"steps through a tunnel and by {transport} without", "a second", rounds,
-                lambda: steps_per_second(target, 2000),
-                partial(steps_per_second, near.target, 2000, transport),
-            )  # fmt: skip
+        port = int(near.target.rpartition(":")[2])
+        with child(plain_relay.relay, port, direct_port) as hop:
+            others = {
+                "over one through a plain relay": (f"{hop}:{port}", "direct-tcp"),
+                "over one without a hop": (near.target, "direct-tcp"),
+                "as calls through the tunnel": (target, "stream"),
+            }
+            await_servers(target, 1)
+            steps_per_second(target, 500, "direct-tcp")
+            for name, (other, transport) in others.items():
+                beside(
+                    f"steps over a direct channel through the gateway, and {name}", "a second", rounds,
+                    lambda: steps_per_second(target, 2000, "direct-tcp"),
+                    partial(steps_per_second, other, 2000, transport),
+                )  # fmt: skip
 
 
 def whole(servers: int, num_envs: int, sessions: int, rounds: int) -> None:

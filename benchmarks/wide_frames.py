@@ -6,7 +6,6 @@ The wire is that of `benchmarks.wide_wire`. "Then" is 2026-11-26, before anythin
 from __future__ import annotations
 
 import argparse
-import math
 import statistics
 import time
 from contextlib import ExitStack, closing
@@ -70,7 +69,7 @@ def measure(wire: Wire, options: argparse.Namespace, mbits: float) -> None:
             plain, chosen = (statistics.median(taken[one]) for one in COMPRESSIONS)
             ideal = options.round_trip + shape[0] * shape[1] * shape[2] / rate
             kind = "noisy" if noisy else "rendered"
-            then = "" if noisy else f", then {THEN.get((mbits, name), math.nan):.1f}"
+            then = f", then {THEN[mbits, name]}" if not noisy and (mbits, name) in THEN else ""
             print(
                 f"{mbits:6g} Mbit/s {name:10} {kind:8} as they are {1 / plain:5.1f} steps/s (ideal {1 / ideal:.1f}"
                 f"{then}), compressed {1 / chosen:5.1f}",

@@ -74,6 +74,21 @@ def test_the_results_are_those_of_single_steps(
         assert list(first) == list(second) == []
 
 
+def test_a_chunk_of_large_results_is_sent_at_once_and_not_cut(relayed: Any) -> None:
+    """`step_many` asks again for what is beyond 1 MiB, a round trip later; these are 2.3 MiB."""
+    picture = {"shape": (256, 256, 3)}
+    env, relay = relayed(**picture)
+    env.reset(seed=5)
+    before = relay.passed[True]
+    first = copied(env.step(ACTIONS[0]))
+    one = relay.passed[True] - before
+    results = env.step_ahead(ACTIONS[1:13])
+    relay.wait(True, before + 13 * one - 1)
+    assert env._handle.driver.in_flight == 12
+    assert identical([first, *map(copied, results)], expected(ACTIONS[:13], **picture))
+    assert relay.passed[True] - before < 14 * (one + 8), "no request but these"
+
+
 def test_steps_are_sent_before_the_first_is_answered(relayed: Any) -> None:
     """The relay passes on all requests, while the environment is still in its first step."""
     env, relay = relayed(env_id="tests/Faulty-v0")
