@@ -147,7 +147,8 @@ class LinkService:
             keep_freed_memory()
         session = served.session
         self._warnings.log = session.warnings
-        self.direct.make_way(served)
+        if served.channel is not None:
+            self.direct.make_way(served)
         served.row.begin()
         packet = session.handle(frame.message, served.large)
         reply = [packet.message] if packet.attachments is None else pieces(packet)
