@@ -18,37 +18,12 @@ from envwire.codec import (
     gymnasium_family,
 )
 from envwire.v1 import status_pb2
+from tests.reasons import REASONS
 
 FAMILY = envwire_family()
 OWN = sorted(set(Reason) - set(_errors.LIBRARY_CLASSES), key=list(Reason).index)
 
-
-CLASS_OF = {
-    Reason.MALFORMED_REQUEST: errors.InvalidRequestError,
-    Reason.INVALID_VALUE: errors.InvalidRequestError,
-    Reason.UNKNOWN_SESSION: errors.SessionLostError,
-    Reason.KWARGS_NOT_ALLOWED: errors.NotAllowedError,
-    Reason.WRAPPER_NOT_ALLOWED: errors.NotAllowedError,
-    Reason.ATTRIBUTE_NOT_ALLOWED: errors.NotAllowedError,
-    Reason.WRONG_SECRET: errors.NotAllowedError,
-    Reason.UNAUTHENTICATED: errors.UnauthenticatedError,
-    Reason.SCOPE_MISSING: errors.NotAllowedError,
-    Reason.SESSION_CLOSED: errors.SessionClosedError,
-    Reason.SEQUENCE_GAP: errors.SessionError,
-    Reason.SEQUENCE_REUSED: errors.SessionError,
-    Reason.REQUEST_ID_REUSED: errors.InvalidRequestError,
-    Reason.CAPACITY_REACHED: errors.CapacityError,
-    Reason.CLIENT_LIMIT_REACHED: errors.CapacityError,
-    Reason.RATE_LIMITED: errors.CapacityError,
-    Reason.MESSAGE_TOO_LARGE: errors.InvalidRequestError,
-    Reason.DRAINING: errors.ServerUnavailableError,
-    Reason.SESSION_EXPIRED: errors.SessionLostError,
-    Reason.SESSION_LOST: errors.SessionLostError,
-    Reason.STEP_TIMEOUT: errors.StepTimeoutError,
-    Reason.ENVIRONMENT_RAISED: errors.RemoteEnvError,
-    Reason.UNSUPPORTED: errors.InvalidRequestError,
-    Reason.INTERNAL: errors.RemoteError,
-}
+CLASS_OF = {Reason(name): kind for name, (_, kind) in REASONS.items() if kind is not None}
 
 
 def test_no_reason_has_a_class_of_the_client_and_one_of_a_library() -> None:

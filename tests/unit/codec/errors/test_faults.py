@@ -23,39 +23,8 @@ from envwire.codec import (
 )
 from envwire.codec.errors.statuses import fit_trailers
 from envwire.v1 import status_pb2
+from tests.reasons import REASONS
 
-CODES = {
-    "INVALID_ARGUMENT": {
-        "MALFORMED_REQUEST",
-        "INVALID_VALUE",
-        "INVALID_ACTION",
-        "SEQUENCE_REUSED",
-        "REQUEST_ID_REUSED",
-    },
-    "NOT_FOUND": {"UNKNOWN_ENVIRONMENT", "UNKNOWN_SESSION", "ATTRIBUTE_MISSING"},
-    "PERMISSION_DENIED": {
-        "KWARGS_NOT_ALLOWED",
-        "WRAPPER_NOT_ALLOWED",
-        "ATTRIBUTE_NOT_ALLOWED",
-        "WRONG_SECRET",
-        "SCOPE_MISSING",
-    },
-    "UNAUTHENTICATED": {"UNAUTHENTICATED"},
-    "FAILED_PRECONDITION": {"SESSION_CLOSED", "RESET_NEEDED"},
-    "OUT_OF_RANGE": {"SEQUENCE_GAP"},
-    "RESOURCE_EXHAUSTED": {
-        "CAPACITY_REACHED",
-        "CLIENT_LIMIT_REACHED",
-        "RATE_LIMITED",
-        "MESSAGE_TOO_LARGE",
-    },
-    "UNAVAILABLE": {"DRAINING"},
-    "ABORTED": {"SESSION_EXPIRED", "SESSION_LOST"},
-    "DEADLINE_EXCEEDED": {"STEP_TIMEOUT"},
-    "UNKNOWN": {"ENVIRONMENT_RAISED"},
-    "UNIMPLEMENTED": {"UNSUPPORTED"},
-    "INTERNAL": {"INTERNAL"},
-}
 FULL = FaultError(
     Reason.SESSION_LOST,
     "The session's process was killed. Make the environment again.",
@@ -80,10 +49,10 @@ def fields(error: FaultError) -> dict[str, Any]:
 
 def test_each_reason_has_a_status_code() -> None:
     assert all(reason.name == reason.value == str.__str__(reason) for reason in Reason)
-    assert set(Reason) == {Reason(name) for reasons in CODES.values() for name in reasons}
-    for name, reasons in CODES.items():
+    assert {reason.value for reason in Reason} == set(REASONS)
+    for reason, (name, _) in REASONS.items():
         code = code_pb2.Code.Value(name)
-        assert {reason.value for reason in Reason if reason.code == code} == reasons
+        assert Reason(reason).code == code
         assert getattr(grpc.StatusCode, name).value[0] == code
 
 
