@@ -1,4 +1,16 @@
-"""Encodes and decodes values, spaces, specs and errors: pure functions, no I/O."""
+"""Encodes and decodes values, spaces, specs and errors: pure functions, no I/O.
+
+A value arrives as what it was: an `np.float32` is none of Python's floats, a tuple no list, an array has its dtype and
+shape. `values` has a table of types for each direction; `family` says to whose classes values are decoded,
+envwire's or Gymnasium's. What has no wire form becomes an `Opaque` with its type and text where that is harmless, and a
+`CodecError` with the path of the value where it is not. Calls bound depth and size, because bytes come from strangers.
+
+`spaces` encodes spaces with the state of their generators, so that both sides sample the same. `errors` has the table
+of reasons, from which documents and the other languages are written, and turns exceptions into faults and back.
+
+`fastpath` writes and reads steps without building messages: two steps of an environment differ in a few bytes, so it
+remembers the rest. Its bytes equal protobuf's; whatever it does not know, it leaves to `steps`, and tests compare both.
+"""
 
 from envwire.codec.errors.exceptions import exception_from_fault, fault_from_exception
 from envwire.codec.errors.faults import CodecError, FaultError, RemoteExceptionInfo
