@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -58,15 +59,14 @@ class Certificates:
         return Credentials(**{**given, **settings})
 
 
-@cache
-def _directory() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory()
+#: Processes that run tests are forked when it is there: it ends with the one that made it.
+_DIRECTORY = tempfile.TemporaryDirectory()
 
 
 @cache
 def certificates() -> Certificates:
     """Returns certificates for all tests."""
-    directory = Path(_directory().name)
+    directory = Path(_DIRECTORY.name)
     ca, other = issue("CA"), issue("other CA")
     issued: dict[str, Issued] = {
         "ca": ca,
@@ -146,10 +146,15 @@ class Guard:
 OPEN = Guard({}, {})
 
 
+def _file_of_tokens(name: str) -> Path:
+    """Returns a path of this process alone: each has servers and tokens of its own."""
+    return Path(_DIRECTORY.name) / f"{name} {os.getpid()}"
+
+
 @cache
 def strict() -> Guard:
     """Returns a guard that asks for a client certificate and a token."""
-    tokens = Path(_directory().name) / "tokens"
+    tokens = _file_of_tokens("tokens")
     token = write_tokens(tokens, {"tests": [Scope.PLAY]})["tests"]
     files = {"CA": "ca", "CERT": "client", "KEY": "client-key"}
     paths = {f"ENVWIRE_{name}": str(certificates().path(file)) for name, file in files.items()}
@@ -160,7 +165,7 @@ def strict() -> Guard:
 @cache
 def public() -> Guard:
     """Returns a guard that asks for a token, of clients of anywhere: their connections pass the forwarder."""
-    tokens = Path(_directory().name) / "public tokens"
+    tokens = _file_of_tokens("public tokens")
     token = write_tokens(tokens, {"tests": [Scope.PLAY]})["tests"]
     settings = certificates().server() | {"tokens": tokens, "public": True}
     return Guard(settings, {"ENVWIRE_CA": str(certificates().path("ca")), "ENVWIRE_TOKEN": token})

@@ -147,7 +147,8 @@ def _work(session: pytest.Session, connection: Connection[Any, Any], others: lis
     for other in others:
         other.close()
     manager, hook = session.config.pluginmanager, session.config.hook
-    manager.unregister(name="terminalreporter")
+    # The first process tells the user.
+    session.config.get_terminal_writer()._file = open(os.devnull, "w")  # noqa: SIM115 - to the end
     capture = manager.getplugin("capturemanager")
     capture.stop_global_capturing()  # files that all processes share
     capture.start_global_capturing()
@@ -159,6 +160,7 @@ def _work(session: pytest.Session, connection: Connection[Any, Any], others: lis
         then = None if following is None else session.items[following]
         hook.pytest_runtest_protocol(item=item, nextitem=then)
     session._setupstate.teardown_exact(None)  # what is left if it was stopped
+    os._exit(0)  # what the first process made before is for that one to remove
 
 
 def _asked_for(connection: Connection[Any, Any]) -> Iterator[int]:

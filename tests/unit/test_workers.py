@@ -44,7 +44,7 @@ import pytest
 def test_passes(): print("said nowhere")
 def test_fails():
     print("what the test printed")
-    assert 1 == 2
+    assert [1, 2] == [1, 3]
 @pytest.mark.skip(reason="no reason")
 def test_is_skipped(): pass
 """,
@@ -89,6 +89,7 @@ def test_all_are_reported(project: Path) -> None:
     }
     assert "the process of this test ended with 3" in done.stdout
     assert "what the test printed" in done.stdout
+    assert "At index 1 diff: 2 != 3" in done.stdout
     assert "2 failed, 9 passed, 1 skipped" in done.stdout
     assert done.returncode == 1
 
