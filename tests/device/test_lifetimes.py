@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import mmap
 import os
 import signal
 import subprocess
@@ -42,6 +43,25 @@ def shared(pid: int | str = "self") -> int:
         except OSError:
             continue  # it was closed meanwhile
     return held + Path(f"/proc/{pid}/maps").read_text().count(name)
+
+
+def usage(*pids: int | str) -> list[tuple[int, int, int]]:
+    """Returns each process's descriptors, mappings of memory without a name, and resident megabytes."""
+    used = []
+    for pid in pids:
+        mapped = Path(f"/proc/{pid}/maps").read_text().count("/memfd:")
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+        descriptors = len(os.listdir(f"/proc/{pid}/fd"))
+        used.append((descriptors, mapped, pages * mmap.PAGESIZE // 2**20))
+    return used
+
+
+def flat(before: list[tuple[int, int, int]], now: list[tuple[int, int, int]]) -> bool:
+    """Returns whether nothing was left: no descriptor, no mapping, and no memory but what allocators keep."""
+    return all(
+        found <= descriptors and mapped <= maps and megabytes < most + 24
+        for (descriptors, maps, most), (found, mapped, megabytes) in zip(before, now, strict=True)
+    )
 
 
 def children(pid: int) -> list[int]:
@@ -87,18 +107,25 @@ def kill_sessions(server: Server) -> None:
 def test_makes_and_closes_leave_nothing(packed: Server, library: str) -> None:
     kwargs = {"library": library}
     action = to(library, [[0.0] * 3] * 4)
-    before = shared(), len(_given), len(os.listdir("/proc/self/fd"))
-    for _ in range(MAKES):
+    processes = "self", packed.pid, *sessions(packed)
+
+    def play() -> None:
         with closing(RemoteVectorEnv(packed.target, ID, 4, env_kwargs=kwargs, **NATIVE)) as env:
             env.reset(seed=3)
             env.step(action)
             assert shares(env)
-            (process,) = sessions(packed)
-            assert shared(process) > 0
-    del env
+            assert shared(processes[-1]) > 0
+
+    play()  # which imports the library, here and there
     gc.collect()
-    assert (shared(), len(_given), len(os.listdir("/proc/self/fd"))) <= before
-    eventually(lambda: shared(process) == 0)
+    eventually(lambda: shared(processes[-1]) == 0)
+    before, given = usage(*processes), len(_given)
+    for _ in range(MAKES):
+        play()
+    gc.collect()
+    assert len(_given) <= given
+    eventually(lambda: flat(before, usage(*processes)))
+    assert shared(processes[-1]) == shared() == 0
 
 
 _CLIENT = """
