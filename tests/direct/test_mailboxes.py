@@ -70,6 +70,30 @@ def test_steps_go_through_the_mailbox(direct: Server, put: list[int]) -> None:
         assert eventually(through)
 
 
+@pytest.mark.parametrize("shape", [(4,), (20, 1000), (84, 84, 4)], ids=str)
+def test_answers_of_a_client_that_looks_there_go_through_it_whole(
+    direct: Server, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[int] = []
+    take = Mailbox.take
+
+    def counted(box: Mailbox) -> bytes:
+        frame = take(box)
+        taken.append(len(frame))
+        return frame
+
+    monkeypatch.setattr(Mailbox, "take", counted)
+    with RemoteEnv(direct.target, FRAMES, shape=shape) as env:
+        env.reset(seed=1)
+        spin = channel_of(env)._spin
+        spin.moment, spin.short = 60.0, True  # however busy the machine is
+        steps = [env.step(0) for _ in range(3)]
+        assert all(length > steps[0][0].nbytes for length in taken[-3:])
+        kept = [observation.copy() for observation, *_ in steps]
+        env.step(0)
+        assert identical([observation for observation, *_ in steps], kept)
+
+
 @pytest.mark.parametrize("shape", [(4,), (20, 40), (20, 1000), (300, 400)], ids=str)
 def test_an_episode_is_the_same_bit_for_bit(direct: Server, shape: tuple[int, ...]) -> None:
     with RemoteEnv(direct.target, FRAMES, shape=shape) as env, gym.make(FRAMES, shape=shape) as own:

@@ -27,15 +27,16 @@ from envwire.wire.frames import HEADER_BYTES
 
 #: Whether this machine's stores are seen in their order.
 ORDERED: Final = sys.platform == "linux" and platform.machine() == "x86_64"
-#: Bytes of each of the two boxes: a page.
+#: Bytes of each of the two boxes, at least: a page.
 BOX_BYTES: Final = 4096
 #: Bytes of the smallest box that can hold a frame.
 LEAST_BOX_BYTES: Final = 64
 #: An empty frame: the receiver is to look into its box.
 WAKE: Final = bytes(HEADER_BYTES)
 
+#: Where the frame is in a box.
+FRAME_AT: Final = 16
 _ASLEEP = 1
-_FRAME = 16
 _LENGTH = struct.Struct("<I")
 
 
@@ -56,7 +57,7 @@ class Mailbox:
         self, memory: mmap.mmap, box_bytes: int, wake: Callable[[bytes], object], *, server: bool
     ) -> None:
         self._memory = memory
-        self._most = box_bytes - _FRAME
+        self._most = box_bytes - FRAME_AT
         self._wake = wake
         self._ours, self._theirs = (0, box_bytes) if server else (box_bytes, 0)
         self._put = self._taken = 0
@@ -80,12 +81,17 @@ class Mailbox:
         """Goes on where another process stopped, whose reader sleeps."""
         self._taken, self._put = taken, put
 
+    @property
+    def unread(self) -> bool:
+        """Whether the peer sleeps, so that frames have to be sent on the socket."""
+        return self._memory[self._theirs + _ASLEEP] != 0
+
     def put(self, frame: bytes) -> bool:
         """Puts a frame into the peer's box; returns False if it has to be sent on the socket."""
         memory, box = self._memory, self._theirs
         if memory[box + _ASLEEP] or len(frame) > self._most:
             return False
-        start = box + _FRAME
+        start = box + FRAME_AT
         memory[start : start + len(frame)] = frame
         memory[box] = self._put = self._put + 1 & 255
         with self._barrier:  # the number is visible before it is read whether the peer sleeps
@@ -116,7 +122,7 @@ class Mailbox:
         Raises:
             ConnectionResetError: The peer wrote something else.
         """
-        memory, start = self._memory, self._ours + _FRAME
+        memory, start = self._memory, self._ours + FRAME_AT
         number = memory[self._ours]
         if number == self._taken:
             return b""

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kLeastBytes = 64;
 // A frame is read into memory of this size.
-constexpr std::size_t kMostBytes = std::size_t{64} * 1024;
+constexpr std::size_t kMostBytes = std::size_t{128} * 1024;
 
 // Whether touching the first `bytes` bytes will not fail: a peer could have cut them off, now or later.
 bool StaysWhole(int fd, std::size_t bytes) {

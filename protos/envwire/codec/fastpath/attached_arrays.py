@@ -5,8 +5,9 @@ arrays are not copied. The result is a list of pieces to send one after another.
 
 A client extracts the arrays of answers to Reset and Render before protobuf parses the rest. Protobuf copies the
 elements of an array several times; extracted, they are copied once, into the memory that becomes the array, and are
-then read like attachments. Answers to Step are left whole: the fast path copies an array once as well, and extracting
-it first made reading 1.6 to 3.6 times slower.
+then read like attachments. Answers to Step on a stream are left whole: the fast path copies an array once as well, and
+extracting it first made reading 1.6 to 3.6 times slower. The answer of a unary call has to be wrapped, which copies
+what is in it, so there large arrays are extracted: 12 MB are read in a fifth of the time.
 """
 
 from __future__ import annotations
@@ -130,11 +131,15 @@ At 270 KB there is little difference. A rendered frame of 720 KB took 29 us inst
 of 1,100 in a process whose allocator returned the memory of such messages to the system each time.
 """
 
+#: The same for an answer to Step that has to be wrapped: at 300 KB it took twice as long, at 1 MB as long.
+_STEP_EXTRACTED_FROM: Final = 1 << 20
+
 #: The fields in which large arrays are looked for; everything else stays in the message.
 _FIELDS: Final = {
     _RESPONSE: frozenset({"reset", "render"}),
     environment_pb2.ResetResponse.DESCRIPTOR: frozenset({"observation"}),
     environment_pb2.RenderResponse.DESCRIPTOR: frozenset({"frame"}),
+    environment_pb2.StepResponse.DESCRIPTOR: frozenset({"observation"}),
 }
 
 _Spans: TypeAlias = "list[tuple[int, int, int]]"
@@ -151,7 +156,8 @@ def extract_arrays(message: bytes, kind: str = "") -> Reply:
         kind: Kind of the response; "" if `message` is a whole InteractResponse.
     """
     spans: _Spans = []
-    rest = _taken_apart(message, kind, spans) if len(message) >= EXTRACTED_FROM else message
+    least = _STEP_EXTRACTED_FROM if kind == "step" else EXTRACTED_FROM
+    rest = _taken_apart(message, kind, spans) if len(message) >= least else message
     area = _gathered(message, spans) if spans else None
     return Reply(RESPONSES.wrap(kind, rest) if kind else rest, area)
 

@@ -59,6 +59,8 @@ class Session:
         warnings: Warnings of its environment.
         stepping: Nanoseconds spent in the environment's steps.
         steps: Number of its steps; a step of a vector environment counts once per member.
+        attaches_steps: Whether large arrays of the next step are attached, if they may be: not where the whole answer
+            goes into a mailbox.
         counts: Its row of the scoreboard, which receives counts of episodes, repeats and replays; None outside of a
             session process.
         notes: What steps mean for the count of episodes, which `count` brings up to date; None if none are counted.
@@ -81,6 +83,7 @@ class Session:
         self.hosted = HostedEnv(env, family, attribute_access)
         self.warnings = warning_log or WarningLog()
         self.stepping = self.steps = 0
+        self.attaches_steps = True
         self.counts: Row | None = None
         self.statistics: EpisodeStatistics | None = None
         self._steps_at_once: int = env.num_envs if is_vector(env) else 1
@@ -139,7 +142,7 @@ class Session:
         step = self._decode_step(raw)
         if step is None or step[0] != self._sequence + 1:
             return self._handle_any(raw, attach)
-        attachments = (self._empty or self._attached()) if attach else None
+        attachments = (self._empty or self._attached()) if attach and self.attaches_steps else None
         reply = self._guarded(self._step, step[1], False, attachments)
         if attachments is not None and attachments.length and self._empty is not None:
             self._empty = Attachments()

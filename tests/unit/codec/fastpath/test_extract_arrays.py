@@ -83,6 +83,21 @@ def test_a_step_stays_whole_and_is_read_as_from_a_direct_channel() -> None:
         assert identical(result, (LARGE + step, 0.5, False, True, {}))
 
 
+def test_a_step_of_a_unary_call_is_read_as_on_a_stream() -> None:
+    large = np.tile(LARGE, 5)
+    writer, reader = StepResponseWriter(), StepResponseReader(envwire_family())
+    for step in range(3):
+        message = writer.write(({"a": large + step, "b": 1}, 0.5, False, True, INFO))
+        assert message is not None
+        kind, inner = RESPONSES.unwrap(message)
+        reply = extract_arrays(inner, kind)
+        assert reply.area is not None
+        assert len(reply.message) < len(message) - large.nbytes, "it was not wrapped whole"
+        result = reader.read(reply.message, reply.area)
+        assert result is not None
+        assert identical(result, ({"a": large + step, "b": 1}, 0.5, False, True, INFO))
+
+
 def test_a_small_message_stays_as_it_is() -> None:
     message = response("reset", 1).SerializeToString()[: EXTRACTED_FROM - 1]
     reply = extract_arrays(message)

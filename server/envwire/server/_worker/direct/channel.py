@@ -18,7 +18,6 @@ from envwire.server._worker.program.loan import Lendable, Returned
 from envwire.v1 import direct_pb2
 from envwire.wire.encodings import ENCODINGS
 from envwire.wire.frames import HEADER, HEADER_BYTES, Packet
-from envwire.wire.local_channel import BOX_BYTES
 
 _RECEIVE_BYTES = 65536
 #: As a plain number, which is converted sooner. The socket does not block either, but the front has it too.
@@ -55,11 +54,13 @@ class Channel:
         device: The memory of a device that the session shares; None for none.
         encoder: Encodes attachments for a client elsewhere; None to send them as they are.
         no_device: Why there is none, although the client named a device.
+        boxes_arrays: Whether large arrays of steps fit into the mailbox, inside of the message.
     """
 
     device: SharedDevice | None = None
     encoder: Encoder | None = None
     no_device = ""
+    boxes_arrays = False
 
     def __init__(
         self,
@@ -82,6 +83,11 @@ class Channel:
     def fileno(self) -> int:
         """Returns the descriptor to wait on."""
         return self._socket.fileno()
+
+    @property
+    def reads_socket(self) -> bool:
+        """Whether the client waits for the next reply on the socket."""
+        return self.mailbox is None or self.mailbox.unread
 
     def receive(self) -> list[bytes]:
         """Reads from a readable socket and returns the complete requests, usually one.
@@ -139,7 +145,7 @@ class Channel:
         if self.mailbox.sleep():  # a request has come
             return None
         descriptors = [self.fileno(), self._boxes.descriptor]
-        return Lendable(descriptors, self._limit, BOX_BYTES, *self.mailbox.numbers)
+        return Lendable(descriptors, self._limit, self._boxes.size, *self.mailbox.numbers)
 
     def take_back(self, returned: Returned) -> list[bytes]:
         """Goes on with a connection that another process served; returns the requests that it left.
@@ -222,7 +228,7 @@ class Channel:
             welcome.shared_memory.CopyFrom(self._shared.layout)
             descriptors.append(self._shared.descriptor)
         if self._boxes is not None:
-            welcome.mailbox.box_bytes = BOX_BYTES
+            welcome.mailbox.box_bytes = self._boxes.size
             descriptors.append(self._boxes.descriptor)
         if self.encoder is not None:
             welcome.encodings.extend(ENCODINGS)

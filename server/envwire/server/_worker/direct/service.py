@@ -24,6 +24,8 @@ from envwire.server._worker.direct.channel import (
 from envwire.server._worker.direct.encoder import Encoder
 from envwire.server._worker.direct.shared_memory import (
     SharedSlots,
+    box_bytes,
+    fits_boxes,
     new_boxes,
     share,
     share_device,
@@ -88,13 +90,16 @@ class DirectService:
         if served is None:
             end_connection(connection)
             return
+        env = served.session.hosted.env
         shared = self._share_frames(served.session) if use.frames else None
-        boxes = new_boxes() if use.mailbox and self._looks_into_boxes(served) else None
+        boxed = use.mailbox and self._looks_into_boxes(served)
+        boxes = new_boxes(box_bytes(env)) if boxed else None
         channel = Channel(connection, self._limit, shared, boxes)
         channel.encoder = self._new_encoder(use, connection)
         if use.device_kind or served.device is not None:
             channel.no_device = self._share_device(served, use)
             channel.device = served.device
+        channel.boxes_arrays = channel.device is None and fits_boxes(env.observation_space)
         self._open_channel(served, channel)
 
     def _share_frames(self, session: Session) -> SharedSlots | None:
@@ -142,6 +147,7 @@ class DirectService:
         session, row = served.session, served.row
         self._warnings.log = session.warnings
         row.begin()
+        session.attaches_steps = not channel.boxes_arrays or channel.reads_socket
         packet = session.handle(raw, True)
         size, beside = len(packet.message), packet.attachments
         if beside is not None:
@@ -210,6 +216,7 @@ class DirectService:
     def release(self, served: ServedSession) -> Channel | None:
         """Removes and returns the channel of a session, if it has one; the caller must close it."""
         channel, served.channel = served.channel, None
+        served.session.attaches_steps = True  # for requests that come over gRPC
         if channel is not None and not self._lending.forget(served):
             self.poller.unwatch(channel.fileno())
         return channel

@@ -14,7 +14,12 @@ import pytest
 
 import envwire.envs as gym
 from envwire.client._transports.direct.array_memory import SharedFrames
-from envwire.server._worker.direct.shared_memory import SHARED_FROM, SharedSlots, share
+from envwire.server._worker.direct.shared_memory import (
+    SHARED_FROM,
+    SharedSlots,
+    box_bytes,
+    share,
+)
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import Attachments
 
@@ -180,3 +185,26 @@ def test_no_memory_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "posix_fallocate", refuse)
     assert share(ROOMY, box(SIZE)) is None
     assert memory_files() == before
+
+
+@pytest.mark.parametrize(
+    ("observation", "action", "least", "most"),
+    [
+        ((4,), (1,), 1, 1),
+        ((84, 84, 4), (1,), 28224, 32768),
+        ((SHARED_FROM,), (1,), 1, 1),
+        ((4,), (30_000,), 30_000, 32768),
+        ((4,), (1 << 21,), 1 << 17, 1 << 17),
+    ],
+    ids=["small", "a picture", "in a slot", "a large action", "too large an action"],
+)
+def test_boxes_hold_a_step(
+    observation: tuple[int, ...], action: tuple[int, ...], least: int, most: int
+) -> None:
+    class Sized:
+        observation_space = gym.spaces.Box(0, 255, observation, np.uint8)
+        action_space = gym.spaces.Box(0, 255, action, np.uint8)
+
+    size = box_bytes(Sized())
+    assert least <= size <= max(most, PAGE)
+    assert size % PAGE == 0
