@@ -89,6 +89,12 @@ def test_a_client_that_reads_late_keeps_its_session(target: str) -> None:
     assert answered.observation.array.shape == [2_000_000]
 
 
+def test_the_servers_limit_of_a_step_holds_and_not_the_kits(target: str) -> None:
+    with RemoteEnv(target, "Conformance/Slow-v0") as env:  # one driver gives its kit 3 s
+        env.reset()
+        env.step(4.0)
+
+
 def test_it_plays_as_the_kit_itself_does(language: str, target: str) -> None:
     with (
         kit(language) as own,

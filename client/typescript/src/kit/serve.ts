@@ -1,6 +1,7 @@
 /** Serving environments: `serve({ "Counter-v0": () => new Counter() }, { port: 50051 })`. */
 
 import { Socket } from "node:net";
+import { LONGEST_TIMER } from "../transports/waiting.js";
 import { DirectConnection } from "./direct_connection.js";
 import { DirectServer } from "./direct_server.js";
 import type { Registry } from "./environment.js";
@@ -27,7 +28,7 @@ export interface RunningServer extends AsyncDisposable {
  *
  * Everything runs in this process: a step that computes for long delays all sessions, and one that crashes the process
  * ends them all. `envwire serve --exec 'node program.js' ID` runs this program once for each session instead, on a socket
- * that the program inherits; options of ports and access then have no effect.
+ * that the program inherits; options of ports, access and time then have no effect.
  *
  * @param registry Functions that make environments, by id. Each session gets a separate environment.
  */
@@ -59,7 +60,7 @@ export async function serve(registry: Registry, options: ServeOptions = {}): Pro
 function serveInherited(registry: Registry, settings: Settings, fd: number): RunningServer {
   delete process.env[CHANNEL]; // programs that the environment starts have no part in it
   const { token: _, ...others } = settings;
-  const own: Settings = { ...others, direct: false };
+  const own: Settings = { ...others, direct: false, stepTimeout: LONGEST_TIMER / 1000 }; // the server's holds
   const service = new Service(registry, own);
   const socket = new Socket({ fd, readable: true, writable: true });
   const lent = LentConnections.fromEnvironment();
