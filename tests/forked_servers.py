@@ -8,7 +8,8 @@ first fork server. Another origin has imported the command line, and forks for e
 imports starts threads or gRPC. What a process does once its program is imported is the same.
 
 A fork server is a new interpreter where that matters: when it is not the server's first, for interpreters of groups,
-and when a test changed environment variables. Programs of tests start servers in new interpreters.
+and when a test changed environment variables. So is a server in another network namespace. Programs of tests start
+servers in new interpreters.
 """
 
 from __future__ import annotations
@@ -206,22 +207,34 @@ def forked_servers() -> Iterator[None]:
     """
     import pytest  # not in the origin
 
+    from envwire.server import server as servers
+
+    new_process, network = servers._new_process, _network()
     variables = dict(os.environ)  # before tests change them
     started: list[tuple[str, Forked[str]]] = []
     with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
         origin = cache(lambda: stack.enter_context(_origin(variables, "server")))
         COMMANDS.origin = cache(lambda: stack.enter_context(_origin(variables, "command")))
 
-        def fork() -> Forked[str]:
+        def fork() -> Any:
+            if (
+                _network() != network
+            ):  # the thread of a test is in another one, which the origin is not
+                return new_process()
             server = _forked_server(origin())
             started.append((os.environ.get("PYTEST_CURRENT_TEST", ""), server))
             return server
 
-        patch.setattr("envwire.server.server._new_process", fork)
+        patch.setattr(servers, "_new_process", fork)
         with LASTING:
             yield
         left = [test for test, server in started if server.poll() is None]
         assert not left, f"servers that are not stopped, of {left}"
+
+
+def _network() -> str:
+    """Returns the network namespace of this thread."""
+    return os.readlink("/proc/thread-self/ns/net")
 
 
 @contextlib.contextmanager
