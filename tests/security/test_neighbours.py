@@ -38,6 +38,9 @@ def tokens(tokens_file: Path) -> dict[str, str]:
 def shared(tokens_file: Path, tokens: dict[str, str]) -> Iterator[Server]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ENVWIRE_TOKEN", tokens["mallory"])  # of an operator who starts a server
+        patch.setenv(
+            "ANY", "variable"
+        )  # so that the fork server is a new interpreter, without the server's modules
         server = Server(
             [SPY, "CartPole-v1"],
             imports=["tests.security.hostile_envs"],

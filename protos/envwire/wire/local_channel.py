@@ -148,8 +148,8 @@ the GPU's work, which one that has just slept does more slowly."""
 
 #: Waits that polling has to serve to make up for one that it served in vain.
 _WORTHWHILE: Final = 16
-#: Most short waits that have to come before polling is tried again: 30 ms or so, in which processors may become free.
-_MOST_SHORT: Final = 1024
+#: Most short waits that have to come before polling is tried again: 5 ms or so, in which processors may become free.
+_MOST_SHORT: Final = 128
 
 #: Yields the processor, so that spinning waiters do not keep the threads from running that they wait for.
 _give_way: Callable[[], object] = getattr(os, "sched_yield", bool)
@@ -165,7 +165,8 @@ def _processors() -> int:
 class AdaptiveSpin:
     """The waits of one end: each begins with a short spin if that is worthwhile, otherwise it sleeps at once.
 
-    It is after short waits: after one, or after more when spins were in vain.
+    It is after short waits: after one, or after more when spins were in vain. A long one weighs as much as many short
+    ones, so that a busy machine delays the next try and does not prevent it.
 
     Args:
         clock: Monotonic time, in seconds.
@@ -225,6 +226,8 @@ class AdaptiveSpin:
             self._needed = 1 if worthwhile else min(2 * self._needed, _MOST_SHORT)
             self.short, self._waits = False, 0
         elif self._clock() - self.begun >= self.moment:
-            self._waits = 0
+            self._waits = max(
+                0, self._waits - _WORTHWHILE
+            )  # spins are worthwhile if one in so many is in vain
         elif self._waits >= self._needed and not self._alone:
             self.short, self._waits = True, 0

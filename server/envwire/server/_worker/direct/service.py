@@ -39,7 +39,7 @@ from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
 from envwire.wire.encodings import zstandard
 from envwire.wire.frames import Packet
-from envwire.wire.local_channel import DEVICE_MOMENT, MOMENT
+from envwire.wire.local_channel import BOX_BYTES, DEVICE_MOMENT, MOMENT
 
 #: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _CLOSED = State.CLOSED
@@ -93,7 +93,7 @@ class DirectService:
         env = served.session.hosted.env
         shared = self._share_frames(served.session) if use.frames else None
         boxed = use.mailbox and self._looks_into_boxes(served)
-        boxes = new_boxes(box_bytes(env)) if boxed else None
+        boxes = new_boxes(_box_bytes(served.session)) if boxed else None
         channel = Channel(connection, self._limit, shared, boxes)
         channel.encoder = self._new_encoder(use, connection)
         if use.device_kind or served.device is not None:
@@ -342,3 +342,8 @@ def _with_notice(packet: Packet, stops_at: float) -> Packet:
     notice = draining_notice(stops_at - time.monotonic())
     beside = environment_pb2.InteractResponse(notices=[notice]).SerializeToString()
     return Packet(packet.message + beside, packet.attachments)
+
+
+def _box_bytes(session: Session) -> int:
+    """Returns the size of a session's boxes."""
+    return BOX_BYTES if isinstance(session, ProgramSession) else box_bytes(session.hosted.env)
