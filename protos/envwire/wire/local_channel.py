@@ -226,8 +226,7 @@ class AdaptiveSpin:
             self._needed = 1 if worthwhile else min(2 * self._needed, _MOST_SHORT)
             self.short, self._waits = False, 0
         elif self._clock() - self.begun >= self.moment:
-            self._waits = max(
-                0, self._waits - _WORTHWHILE
-            )  # spins are worthwhile if one in so many is in vain
+            # Not back to 0: spins are worthwhile if one in so many is in vain.
+            self._waits = max(0, self._waits - _WORTHWHILE)
         elif self._waits >= self._needed and not self._alone:
             self.short, self._waits = True, 0
