@@ -63,7 +63,7 @@ class Session:
             goes into a mailbox.
         counts: Its row of the scoreboard, which receives counts of episodes, repeats and replays; None outside of a
             session process.
-        notes: What steps mean for the count of episodes, which `count` brings up to date; None if none are counted.
+        statistics: What steps mean for the count of episodes, which `count` brings up to date; None for none.
     """
 
     def __init__(
@@ -82,7 +82,8 @@ class Session:
         self.state = State.READY
         self.hosted = HostedEnv(env, family, attribute_access)
         self.warnings = warning_log or WarningLog()
-        self.stepping = self.steps = 0
+        self.stepping: int = 0
+        self.steps: int = 0
         self.attaches_steps = True
         self.counts: Row | None = None
         self.statistics: EpisodeStatistics | None = None

@@ -28,7 +28,7 @@ _MOST_COUNTED = 2**40
 
 
 class LendingSession(ProgramSession):
-    """See above."""
+    """A session whose program serves its client's connection while that is lent."""
 
     _noted = 0  # number of the last request that was counted
     _counted = Counted()
