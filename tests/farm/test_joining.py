@@ -68,7 +68,7 @@ def register(
     hello = farm_pb2.ServerHello(
         server_id=server_id,
         address=address,
-        info=pb.GetServerInfoResponse(incarnation=incarnation, max_sessions=1_000_000),
+        info=pb.GetServerInfoResponse(incarnation=incarnation, max_sessions=100_000),
         environments=[pb.EnvironmentListing(library="gymnasium", spec=spec)],
     )
     requests = [farm_pb2.RegisterRequest(hello=hello)]

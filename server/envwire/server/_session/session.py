@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import DecodeError
 
@@ -24,7 +24,6 @@ from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
 from envwire.server._hosting.vector_hosts import is_vector
 from envwire.server._ipc import refusals
 from envwire.server._ipc.refusals import SESSION_REQUESTS, fault_reply
-from envwire.server._ipc.scoreboard import Row
 from envwire.server._session.chunks import read_chunk, take_chunk
 from envwire.server._session.counting import TIMES, EpisodeStatistics, with_time
 from envwire.server._session.hosted_env import Answer, HostedEnv, WarningLog
@@ -36,6 +35,9 @@ from envwire.v1 import environment_pb2
 from envwire.wire.device_arrays import DeviceArrays
 from envwire.wire.envelope import STEP_RESPONSE, answers_chunk
 from envwire.wire.frames import Attachments, DeviceAttachments, Packet
+
+if TYPE_CHECKING:
+    from envwire.server._ipc.scoreboard import Row  # not on systems without its memory
 
 #: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _STEP = Event.STEP
