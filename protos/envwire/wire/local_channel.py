@@ -146,8 +146,8 @@ DEVICE_MOMENT: Final = 3e-3
 """The same where arrays stay on a GPU, whose steps take a millisecond or two: mostly the time of processors that begin
 the GPU's work, which one that has just slept does more slowly."""
 
-#: Waits that polling has to serve to make up for one that it served in vain.
-_WORTHWHILE: Final = 16
+#: Short waits that a long one outweighs.
+_OUTWEIGHED: Final = 16
 #: Most short waits that have to come before polling is tried again: 5 ms or so, in which processors may become free.
 _MOST_SHORT: Final = 128
 
@@ -165,8 +165,9 @@ def _processors() -> int:
 class AdaptiveSpin:
     """The waits of one end: each begins with a short spin if that is worthwhile, otherwise it sleeps at once.
 
-    It is after short waits: after one, or after more when spins were in vain. A long one weighs as much as many short
-    ones, so that a busy machine delays the next try and does not prevent it.
+    It is after short waits: after one, or after more when the last spins were all in vain. One in vain among others
+    counts for nothing: steps of 200 us, half of which polling served, took 1.36 times as long when it did. A long wait
+    weighs as much as many short ones, so that a busy machine delays the next try and does not prevent it.
 
     Args:
         clock: Monotonic time, in seconds.
@@ -222,11 +223,11 @@ class AdaptiveSpin:
     def woke(self) -> None:
         """Ends a wait for which `poll` returned nothing. Others need no call: they were short, as the one before."""
         if self.short:  # it polled in vain
-            worthwhile = self._waits > _WORTHWHILE
-            self._needed = 1 if worthwhile else min(2 * self._needed, _MOST_SHORT)
+            served = self._waits > 1
+            self._needed = 1 if served else min(2 * self._needed, _MOST_SHORT)
             self.short, self._waits = False, 0
         elif self._clock() - self.begun >= self.moment:
-            # Not back to 0: spins are worthwhile if one in so many is in vain.
-            self._waits = max(0, self._waits - _WORTHWHILE)
+            # Not back to 0, which would end the tries on a busy machine.
+            self._waits = max(0, self._waits - _OUTWEIGHED)
         elif self._waits >= self._needed and not self._alone:
             self.short, self._waits = True, 0
