@@ -120,7 +120,10 @@ def test_bench_measures_environments_that_step_as_arrays() -> None:
     rate, _, _, env, server_time, wire, _ = (
         float(cell.replace(",", "")) for cell in row.split("│")[2:-1]
     )
-    assert min(rate, env, server_time, wire) > 0
+    assert min(rate, env, server_time) > 0
+    assert wire >= 0, (
+        "what the server took counts up to its next wait, which can be longer than the client's"
+    )
 
 
 def test_bench_refuses_what_is_no_device(target: str) -> None:
