@@ -487,7 +487,7 @@ def main() -> None:
     tunnel(arguments.rounds)
     whole(4, 10_000, 1000, arguments.rounds)
     for servers in arguments.servers:
-        alone(servers, 1_000_000 // servers, arguments.rounds)
+        alone(servers, min(100_000, 1_000_000 // servers), arguments.rounds)
         batches(servers, 1_000_000 // servers)
     idle(100, 20.0)
     disaster(300, 1000)
