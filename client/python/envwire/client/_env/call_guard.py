@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from envwire.client._env.step_line import Call
+from envwire.client._env.step_line import Call, Results
 from envwire.codec import Family
 from envwire.codec.steps import StepResult
 
@@ -61,7 +61,7 @@ class CallGuard:
             await asyncio.wait({self._free})
 
 
-class AsyncSteps:
+class AsyncSteps(Results):
     """The results of steps of an asyncio environment, each as soon as it has come.
 
     Args:
@@ -70,17 +70,8 @@ class AsyncSteps:
     """
 
     def __init__(self, call: Call, guard: CallGuard) -> None:
-        self._call = call
+        super().__init__(call)
         self._guard = guard
-
-    @property
-    def age(self) -> float:
-        """Seconds since the observation that came last was made by the environment; NaN before the first.
-
-        It is measured on this program's clock, and assumes that requests and answers take equally long. Where the
-        server does not tell when a step was taken, it is the time since the answer came.
-        """
-        return self._call.age
 
     def __aiter__(self) -> Self:
         return self

@@ -262,8 +262,8 @@ class StepLine:
             sent.clear()
 
 
-class Steps:
-    """The results of steps, each as soon as it has come.
+class Results:
+    """What `step_ahead` returns, in blocking programs and on event loops.
 
     Args:
         call: The call of `step_ahead`.
@@ -280,6 +280,10 @@ class Steps:
         server does not tell when a step was taken, it is the time since the answer came.
         """
         return self._call.age
+
+
+class Steps(Results):
+    """The results of steps, each as soon as it has come."""
 
     def __iter__(self) -> Self:
         return self
