@@ -5,17 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import secrets
 import shutil
 import signal
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from envwire.farm.engines.engine import Observed, server_config
+from envwire.farm.engines.engine import server_config
 from envwire.farm.engines.local import LocalServer
 from envwire.farm.engines.packages import interpreter_with
+from envwire.farm.engines.started_servers import Started, StartedServers
 from envwire.farm.gateway.groups.failures import EngineError, Failure, Kind
 from envwire.farm.gateway.groups.group_config import GroupConfig
 
@@ -23,83 +21,30 @@ _log = logging.getLogger("envwire.farm")
 
 
 @dataclass(eq=False)
-class _Started:
-    """A server, from the order to start it to its end.
-
-    Attributes:
-        server: The server, once its interpreter is there.
-        doing: What it is doing before it runs.
-        stopping: Whether it was told to stop.
-    """
+class _Process(Started):
+    """A server, which is there once its interpreter is."""
 
     server: LocalServer | None = None
-    doing: str = ""
-    stopping: bool = False
-    life: asyncio.Task[None] = field(init=False)
-
-    def end(self) -> None:
-        """Tells it to stop: with its drain time, if it runs."""
-        if not self.stopping:  # a second time would not let it drain
-            self.stopping = True
-            self.life.cancel()
 
 
-class LocalEngine:
+class LocalEngine(StartedServers[_Process]):
     """Runs servers as processes of this machine.
 
     Args:
         gateways: HOST:PORT of the gateways that they join.
         token: Token to join with; empty for none.
-        changed: Called when a server starts, ends or fails.
+        changed: Set when a server starts, ends or fails.
     """
 
     def __init__(self, gateways: Sequence[str], token: str, changed: asyncio.Event) -> None:
+        super().__init__(changed)
         self._gateways = gateways
         self._token = token
-        self._changed = changed
-        self._started = defaultdict[str, dict[str, _Started]](dict)
-        self._failures = defaultdict[str, list[Failure]](list)
 
-    async def scale(self, group: GroupConfig, servers: int, stop: Sequence[str] = ()) -> None:
-        """Starts and stops servers (see `Engine.scale`)."""
-        there = self._started[group.name]
-        for name in there.keys() & set(stop):
-            there[name].end()
-        running = {name: each for name, each in there.items() if not each.stopping}
-        for _ in range(servers - len(running)):
-            name = f"{group.name}-{secrets.token_hex(3)}"
-            each = there[name] = _Started()
-            each.life = asyncio.ensure_future(self._live(group, name, each))
-            each.life.add_done_callback(partial(self._forget, group, name))
-        unfinished_first = sorted(running.values(), key=lambda each: each.server is not None)
-        for each in unfinished_first[: max(len(running) - servers, 0)]:
-            each.end()
+    def _new(self, group: GroupConfig, name: str) -> _Process:  # noqa: ARG002 - its task makes it
+        return _Process()
 
-    async def observe(self) -> Mapping[str, Observed]:
-        """Returns the servers of all groups (see `Engine.observe`)."""
-        return {
-            group: Observed(
-                frozenset(name for name, each in there.items() if not each.stopping),
-                next((each.doing for each in there.values() if each.doing), ""),
-                failures=self._failures.pop(group, ()),
-            )
-            for group, there in self._started.items()
-            if there or group in self._failures
-        }
-
-    async def stop(self) -> None:
-        """Stops all servers (see `Engine.stop`)."""
-        there = [each for started in self._started.values() for each in started.values()]
-        for each in there:
-            each.end()
-        await asyncio.gather(*(each.life for each in there), return_exceptions=True)
-
-    def _forget(self, group: GroupConfig, name: str, _: object) -> None:
-        del self._started[group.name][name]
-        self._changed.set()
-
-    async def _live(self, group: GroupConfig, name: str, each: _Started) -> None:
-        """Runs a server from its start to its end."""
+    async def _live(self, group: GroupConfig, name: str, each: _Process) -> None:
         try:
             await self._run(group, name, each)
         except EngineError as error:
@@ -110,14 +55,14 @@ class LocalEngine:
             if each.server is not None:
                 await each.server.stop()
 
-    async def _run(self, group: GroupConfig, name: str, each: _Started) -> None:
+    async def _run(self, group: GroupConfig, name: str, each: _Process) -> None:
         own = {"port": 0, "sys_path": (os.getcwd(),)}
         config = server_config(group, name, self._gateways, **own)
         if group.packages:
             each.doing = "installing packages"
             config = replace(config, python=await interpreter_with(group.packages))
         _check_interpreter(os.fspath(config.python))
-        each.doing = ""
+        each.doing, each.placed = "", True
         each.server = LocalServer(config, self._token)
         await each.server.start(group.start_timeout)
         self._changed.set()
