@@ -61,8 +61,6 @@ class Session:
         warnings: Warnings of its environment.
         stepping: Nanoseconds spent in the environment's steps.
         steps: Number of its steps; a step of a vector environment counts once per member.
-        attaches_steps: Whether large arrays of the next step are attached, if they may be: not where the whole answer
-            goes into a mailbox.
         counts: Its row of the scoreboard, which receives counts of episodes, repeats and replays; None outside of a
             session process.
         statistics: What steps mean for the count of episodes, which `count` brings up to date; None for none.
@@ -86,7 +84,6 @@ class Session:
         self.warnings = warning_log or WarningLog()
         self.stepping: int = 0
         self.steps: int = 0
-        self.attaches_steps = True
         self.counts: Row | None = None
         self.statistics: EpisodeStatistics | None = None
         self._steps_at_once: int = env.num_envs if is_vector(env) else 1
@@ -133,7 +130,7 @@ class Session:
         native = ["save_state"] if self.hosted.snapshots.native else []
         return ["ahead", "chunk", "replay", TIMES, *native]
 
-    def handle(self, raw: bytes, attach: bool = False) -> Packet:
+    def handle(self, raw: bytes, attach: bool = False, attach_step: bool = True) -> Packet:
         """Serves one InteractRequest and returns the InteractResponse, which reports all errors.
 
         Only SystemExit and KeyboardInterrupt propagate.
@@ -141,11 +138,12 @@ class Session:
         Args:
             raw: The request without a header, since its sender was identified before.
             attach: Whether large arrays may be attached to the response. They are the environment's own, not copies.
+            attach_step: Whether those of a step are, then: not where the whole answer goes into a mailbox.
         """
         step = self._decode_step(raw)
         if step is None or step[0] != self._sequence + 1:
             return self._handle_any(raw, attach)
-        attachments = (self._empty or self._attached()) if attach and self.attaches_steps else None
+        attachments = (self._empty or self._attached()) if attach and attach_step else None
         reply = self._guarded(self._step, step[1], False, attachments)
         if attachments is not None and attachments.length and self._empty is not None:
             self._empty = Attachments()

@@ -36,10 +36,10 @@ class RecordedSession(Session):
         super().copied()
         self.recording = self.recording.copy()
 
-    def handle(self, raw: bytes, attach: bool = False) -> Packet:
+    def handle(self, raw: bytes, attach: bool = False, attach_step: bool = True) -> Packet:
         """Serves one request (see `Session.handle`)."""
         self._asked = raw
-        return super().handle(raw, attach)
+        return super().handle(raw, attach, attach_step)
 
     def end(self) -> None:
         """Closes the environment if the client did not, and ends the recording."""

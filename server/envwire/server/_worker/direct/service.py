@@ -147,8 +147,7 @@ class DirectService:
         session, row = served.session, served.row
         self._warnings.log = session.warnings
         row.begin()
-        session.attaches_steps = not channel.boxes_arrays or channel.reads_socket
-        packet = session.handle(raw, True)
+        packet = session.handle(raw, True, not channel.boxes_arrays or channel.reads_socket)
         size, beside = len(packet.message), packet.attachments
         if beside is not None:
             size += beside.length
@@ -216,7 +215,6 @@ class DirectService:
     def release(self, served: ServedSession) -> Channel | None:
         """Removes and returns the channel of a session, if it has one; the caller must close it."""
         channel, served.channel = served.channel, None
-        served.session.attaches_steps = True  # for requests that come over gRPC
         if channel is not None and not self._lending.forget(served):
             self.poller.unwatch(channel.fileno())
         return channel

@@ -144,10 +144,10 @@ class ProgramSession(Session):
         if not self._is_vector:
             super().count_episodes()
 
-    def handle(self, raw: bytes, attach: bool = False) -> Packet:
+    def handle(self, raw: bytes, attach: bool = False, attach_step: bool = True) -> Packet:
         """Serves one request (see `Session.handle`)."""
         self._raw = raw
-        return super().handle(raw, attach)
+        return super().handle(raw, attach, attach_step)
 
     def _serve(self, kind: str, body: Any, attachments: Attachments | None) -> Packet:
         if kind == "replay" and not self._is_vector:
