@@ -133,6 +133,9 @@ def _inside(thing: Any, *names: str) -> Any:
 
 
 def resident_bytes(pid: int) -> int:
-    """Returns the memory that a process uses."""
-    pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
+    """Returns the memory that a process uses; 0 when it has ended."""
+    try:
+        pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
     return int(pages) * os.sysconf("SC_PAGESIZE")

@@ -146,7 +146,8 @@ class Live:
         self.neighbour.look()
         now = self._memory()
         for pid, before in self._before.items():
-            assert now[pid] - before < _MEMORY_BYTES, f"process {pid} grew by {now[pid] - before}"
+            grown = now.get(pid, 0) - before  # a session that waited for a Make may have ended
+            assert grown < _MEMORY_BYTES, f"process {pid} grew by {grown}"
         renewal = pb.RenewLeaseRequest(header=self._owner()).SerializeToString()
         try:
             self._call("RenewLease", renewal)
@@ -159,7 +160,7 @@ class Live:
     def grown(self) -> int:
         """Returns the bytes by which the process that grew most has grown."""
         now = self._memory()
-        return max(now[pid] - before for pid, before in self._before.items())
+        return max(now.get(pid, 0) - before for pid, before in self._before.items())
 
     def close(self) -> None:
         """Ends the attack."""
