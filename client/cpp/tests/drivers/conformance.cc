@@ -1,4 +1,5 @@
-// The driver for `envwire conformance --client`: lines of JSON in, lines of JSON out; docs/conformance.md describes them.
+// The driver for `envwire conformance --client`: lines of JSON in, lines of JSON out; docs/conformance.md describes
+// them.
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
