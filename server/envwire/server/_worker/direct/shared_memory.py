@@ -21,6 +21,7 @@ from envwire.device.device_memory import ALIGNMENT as DEVICE_ALIGNMENT
 from envwire.device.devices import DeviceError, Identity
 from envwire.device.memory import allocate
 from envwire.device.shared_arrays import SharedArrays
+from envwire.server._hosting.vector_hosts import is_vector
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import ALIGNMENT, ATTACHED_FROM, Attachments
 from envwire.wire.local_channel import BOX_BYTES, FRAME_AT, ORDERED, Mailbox
@@ -167,10 +168,15 @@ def fits_boxes(observation_space: Any) -> bool:
 def box_bytes(env: Any) -> int:
     """Returns the size of boxes that hold a step of an environment, request and answer; at most 128 KiB."""
     space = env.observation_space
-    outcome = _OUTCOME_BYTES * getattr(env, "num_envs", 1)
+    outcome = _OUTCOME_BYTES * _members(env)
     answer = outcome + (bytes_of(space) if fits_boxes(space) else 0)
     needed = FRAME_AT + max(bytes_of(env.action_space), answer) + _REST_BYTES
     return min(-(-needed // BOX_BYTES) * BOX_BYTES, _MOST_BOX_BYTES)
+
+
+def _members(env: Any) -> int:
+    """Returns how many environments step at once; Gymnasium 0.29 warns who asks a wrapper for what it has not."""
+    return env.num_envs if is_vector(env) else 1
 
 
 class Boxes:
@@ -250,7 +256,7 @@ def share_device(budget: int, identity: Identity, env: Any) -> SharedDevice:
     Raises:
         DeviceError: It is another device than this process sees, or too little memory is left.
     """
-    besides = _BESIDES + _PER_MEMBER * getattr(env, "num_envs", 1)
+    besides = _BESIDES + _PER_MEMBER * _members(env)
     request = bytes_of(env.action_space) + besides
     answer = min(2 * bytes_of(env.observation_space) + besides, budget - request)
     answer -= answer % DEVICE_ALIGNMENT
