@@ -22,6 +22,8 @@ from envwire.server._ipc.refusals import unknown_environment
 from envwire.server._version import VERSION
 from envwire.v1 import environment_pb2
 
+#: What `make` and `make_vec` of `envwire.envs` import when they are first called.
+_IMPORTED_LATE = ("envwire.envs.wrappers.common", "envwire.envs.vector.sync_vector_env")
 #: Ids of the conformance suite's environments, registered only if the operator names them.
 _CONFORMANCE_PREFIX = "Conformance/"
 
@@ -173,7 +175,7 @@ def list_environments(catalogue: Catalogue) -> environment_pb2.ListEnvironmentsR
 
 
 def preload(catalogue: Catalogue, imported: Callable[[str], None]) -> None:
-    """Imports the modules of the listed environments, so that forked sessions start quickly.
+    """Imports what the listed environments need, so that forked sessions start quickly.
 
     A module that cannot be imported is skipped; a client that makes its environment gets the error.
 
@@ -183,7 +185,7 @@ def preload(catalogue: Catalogue, imported: Callable[[str], None]) -> None:
     """
     points = (listing.spec.entry_point for listing in catalogue.listings.values())
     modules = (point.partition(":")[0] for point in points if isinstance(point, str))
-    for module in dict.fromkeys(modules):
+    for module in dict.fromkeys([*_IMPORTED_LATE, *modules]):
         with contextlib.suppress(Exception):  # a third-party module may raise anything
             importlib.import_module(module)
         imported(module)

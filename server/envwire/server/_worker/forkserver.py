@@ -22,7 +22,6 @@ import socket
 import time
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import NoReturn
 
 from envwire.server._hosting.libraries import Catalogue
@@ -76,6 +75,7 @@ class Forkserver:
         inherit_orphans()
         mark_descendants()
         self._wakeup = (wakeup, woken)
+        self._prepare()
         serving = True
         while serving:
             ready, _, _ = select.select([self._control.fileno(), wakeup], [], [])
@@ -106,20 +106,25 @@ class Forkserver:
             os.close(descriptor)
         return True
 
+    def _prepare(self) -> None:
+        """Does what the next session process needs and takes long, before it is asked for."""
+        with contextlib.suppress(OSError):  # the next fork fails then, if it still does
+            self._groups.enter_next()
+            self._confinement.prepare()
+
     def _fork(self, number: int, descriptors: Sequence[int]) -> None:
-        group = None
         try:
-            group = self._groups.new()
-            pid = self._start(group, descriptors)
+            self._groups.enter_next()
+            pid = self._start(descriptors)
         except OSError as error:  # temporarily out of processes, memory or groups
-            self._groups.discard(group)
             self._tell({"failed": number, "error": str(error)})
             return
         if pid == 0:
-            self._become_session(group, descriptors)
-        self._groups.put(pid, group)
+            self._become_session(descriptors)
+        self._groups.put(pid)
         self._sessions.add(pid)
         self._tell({"forked": number, "pid": pid})
+        self._prepare()
 
     def _reap(self) -> None:
         while reaped := reap(os.P_ALL, 0):
@@ -157,20 +162,20 @@ class Forkserver:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._control.send(json.dumps(message).encode())
 
-    def _start(self, group: Path | None, descriptors: Sequence[int]) -> int:
+    def _start(self, descriptors: Sequence[int]) -> int:
         """Starts a process and returns its pid; 0 in a process that was forked."""
         self._confinement.prepare()
         start = self._config.start
         if start == "fork" or (start == "auto" and count_threads() == 1):
             return os.fork()
-        return self._interpreters.start(descriptors, partial(confine, group, self._confinement))
+        return self._interpreters.start(descriptors, partial(confine, self._confinement))
 
-    def _become_session(self, group: Path | None, descriptors: Sequence[int]) -> NoReturn:
+    def _become_session(self, descriptors: Sequence[int]) -> NoReturn:
         signal.set_wakeup_fd(-1)
         self._control.close()
         for descriptor in self._wakeup:
             os.close(descriptor)
-        confine(group, self._confinement)
+        confine(self._confinement)
         become_session(self._config, SessionDescriptors(*descriptors), lambda: self._catalogue)
 
 

@@ -179,10 +179,10 @@ class LinkService:
             self._refuse_make(number, fault_from_exception(error))
         else:
             self._served[number] = served
+            self.frames.send(Kind.REPLY, number, [reply])
             if not self.sessions.packed:
                 gc.collect()
                 gc.freeze()  # the collector need not scan the environment's objects again
-            self.frames.send(Kind.REPLY, number, [reply])
 
     def _refuse_make(self, number: int, fault: FaultError) -> None:
         """Answers a failed Make with its error; the process ends unless it is shared."""

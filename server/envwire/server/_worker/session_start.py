@@ -1,4 +1,4 @@
-"""Turns a process into a session process: its group and confinement, its output and limits, then its sessions.
+"""Turns a process into a session process: its process group and confinement, its output and limits, then its sessions.
 
 A new interpreter is confined before it starts. Otherwise code that an earlier session left on the disk could run
 unconfined in it, and so could threads of NumPy, which calls of the environment reach.
@@ -10,7 +10,6 @@ import os
 import signal
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -18,7 +17,6 @@ import numpy as np
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._ipc.orphans import inherit_orphans
 from envwire.server._worker.confining.confinement import Confinement, contain
-from envwire.server._worker.confining.control_groups import enter
 from envwire.server._worker.process_setup import die_with, run_and_exit, take_output
 from envwire.server._worker.worker import Worker, WorkerEndpoints, serve_session
 from envwire.server.config import ServerConfig
@@ -42,14 +40,12 @@ class SessionDescriptors(NamedTuple):
     lifeline: int
 
 
-def confine(group: Path | None, confinement: Confinement) -> None:
+def confine(confinement: Confinement) -> None:
     """Confines this process, which has one thread, and programs that it becomes.
 
     Args:
-        group: Its control group; None for none.
         confinement: Prepared by the fork server.
     """
-    enter(group)
     os.setpgid(0, 0)
     confinement.apply()
 

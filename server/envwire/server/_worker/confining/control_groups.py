@@ -1,8 +1,10 @@
 """Control groups: each session process has its own, and killing the group kills everything that it ever started.
 
-That works even against code that forks faster than processes can be killed one by one. It needs control groups version
-2, Linux 5.14, and a server that may create groups beneath its own: as root, or with a group delegated by systemd.
-Otherwise there are no groups, and the remains of a session are killed one by one.
+That works even against code that forks faster than processes can be killed one by one. A session process is born in its
+group, since the kernel takes ten milliseconds to move a process: its fork server waits there for the Make.
+
+It needs control groups version 2, Linux 5.14, and a server that may create groups beneath its own: as root, or with a
+group delegated by systemd. Otherwise there are no groups, and the remains of a session are killed one by one.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ class ControlGroups:
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
         self._names = count(1)
+        #: Where this process is, if that is the group of the next session.
+        self._next: Path | None = None
         self._groups: dict[int, Path] = {}
         self._killed: list[Path] = []
         self._ended: list[Path] = []
@@ -70,10 +74,35 @@ class ControlGroups:
         group.mkdir()
         return group
 
-    def put(self, pid: int, group: Path | None) -> None:
-        """Assigns a group to a session process; the group is killed when the process has ended."""
-        if group is not None:
-            self._groups[pid] = group
+    def enter_next(self) -> None:
+        """Moves this process into the group of the next session, unless it is there.
+
+        Raises:
+            OSError: No more groups can be created; the process is in the group of no session.
+        """
+        if self._directory is None or self._next is not None:
+            return
+        try:
+            group = self.new()
+            _enter(group)
+        except OSError:
+            self.leave()
+            raise
+        self._next = group
+
+    def leave(self) -> None:
+        """Moves this process back among the others of the server, out of the group of any session."""
+        if self._directory is not None:
+            _enter(self._directory.parent)
+            self._next = None
+
+    def put(self, pid: int) -> None:
+        """Assigns a group to a session process that was born there; it is killed when the process has ended.
+
+        This process must be out of it by then, by `enter_next` or `leave`.
+        """
+        if self._next is not None:
+            self._groups[pid], self._next = self._next, None
 
     def move(self, pid: int) -> None:
         """Moves a process into a new group of its own, unless it is gone."""
@@ -95,14 +124,10 @@ class ControlGroups:
         self._ended = []
         self._killed = [group for group in self._killed if not _is_removed(group)]
 
-    def discard(self, group: Path | None) -> None:
-        """Removes a group that was not used."""
-        if group is not None:
-            group.rmdir()
-
     def kill_all(self) -> None:
-        """Kills all processes in all groups."""
+        """Kills all processes in all groups, except this one."""
         if self._directory is not None:
+            self.leave()
             _kill(self._directory)
 
     def close(self, seconds: float) -> None:
@@ -116,16 +141,6 @@ class ControlGroups:
         ):
             time.sleep(_PAUSE_SECONDS)
         self._directory = None
-
-
-def enter(group: Path | None) -> None:
-    """Moves this process into a group.
-
-    Raises:
-        OSError: The kernel refuses.
-    """
-    if group is not None:
-        _write(group / _MEMBERS, 0)
 
 
 def own_group() -> Path | None:
@@ -155,10 +170,16 @@ def _is_entered(group: Path) -> bool:
     if pid := os.fork():
         return os.waitpid(pid, 0)[1] == 0
     try:
-        enter(group)
+        _enter(group)
     except BaseException:
         os._exit(1)
     os._exit(0)
+
+
+def _enter(group: Path | None) -> None:
+    """Moves this process into a group; None for none."""
+    if group is not None:
+        _write(group / _MEMBERS, 0)
 
 
 def _kill(group: Path) -> None:

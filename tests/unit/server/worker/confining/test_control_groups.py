@@ -10,8 +10,8 @@ import pytest
 
 from envwire.server._worker.confining.control_groups import (
     ControlGroups,
-    enter,
     find_group,
+    own_group,
 )
 from tests.adversary.ledger import eventually, has_control_groups
 from tests.faults.scene import alive
@@ -47,16 +47,21 @@ def groups() -> Iterator[ControlGroups]:
     groups.close(5.0)
 
 
-def started(group: Path | None, script: str) -> int:
-    """Starts a process that enters a group, and returns its number once it has."""
+def started(script: str) -> int:
+    """Starts a process in the group of this one, and returns its number."""
     if pid := os.fork():
-        assert group is None or eventually(lambda: pid in members(group) or not alive(pid))
         return pid
     try:
-        enter(group)
         os.execvp("sh", ["sh", "-c", f"exec {script}"])
     finally:
         os._exit(0)
+
+
+def own() -> Path:
+    """Returns the group of this process."""
+    found = own_group()
+    assert found
+    return found
 
 
 def members(group: Path) -> list[int]:
@@ -64,13 +69,14 @@ def members(group: Path) -> list[int]:
 
 
 def test_what_a_process_leaves_is_killed_with_its_group(groups: ControlGroups) -> None:
-    group, other = groups.new(), groups.new()
-    assert group
-    assert other
-    pid = started(group, "sh -c 'setsid setsid sleep 600 >/dev/null 2>&1 &'")
-    neighbour = started(other, "sleep 600")
-    groups.put(pid, group)
-    groups.put(neighbour, other)
+    groups.enter_next()
+    group = own()
+    pid = started("sh -c 'setsid setsid sleep 600 >/dev/null 2>&1 &'")
+    groups.put(pid)
+    groups.enter_next()
+    neighbour = started("sleep 600")
+    groups.put(neighbour)
+    groups.enter_next()
     os.waitpid(pid, 0)
     left = members(group)
     assert left
@@ -87,11 +93,10 @@ def test_what_a_process_leaves_is_killed_with_its_group(groups: ControlGroups) -
 def test_a_process_that_is_moved_does_not_end_with_those_it_was_among(
     groups: ControlGroups,
 ) -> None:
-    group = groups.new()
-    assert group
-    first, copy = started(group, "sleep 600"), started(group, "sleep 600")
-    assert eventually(lambda: {first, copy} <= set(members(group)))
-    groups.put(first, group)
+    groups.enter_next()
+    first, copy = started("sleep 600"), started("sleep 600")
+    groups.put(first)
+    groups.leave()
     groups.move(copy)
     groups.end(first)
     groups.kill_ended()
@@ -102,11 +107,23 @@ def test_a_process_that_is_moved_does_not_end_with_those_it_was_among(
     os.waitpid(copy, 0)
 
 
+def test_without_a_further_group_this_process_is_in_that_of_no_session(
+    groups: ControlGroups,
+) -> None:
+    before = own()
+    groups.enter_next()
+    group = own()
+    groups.put(started("sleep 600"))
+    (group.parent / "2").mkdir()  # so that the next one cannot be created
+    with pytest.raises(FileExistsError):
+        groups.enter_next()
+    assert own() == before
+
+
 def test_nothing_is_left_of_the_groups(groups: ControlGroups) -> None:
-    group = groups.new()
-    assert group
-    directory = group.parent
-    pid = started(group, "sleep 600")
+    groups.enter_next()
+    directory = own().parent
+    pid = started("sleep 600")
     assert directory.name.startswith("envwire_")
     groups.kill_all()
     os.waitpid(pid, 0)
@@ -116,12 +133,10 @@ def test_nothing_is_left_of_the_groups(groups: ControlGroups) -> None:
 
 def test_where_there_are_no_groups_there_is_nothing_to_do() -> None:
     groups = ControlGroups(None)
-    group = groups.new()
-    assert group is None
-    groups.put(1, group)
+    groups.enter_next()
+    groups.put(1)
     groups.move(2)
     groups.end(1)
     groups.kill_ended()
     groups.kill_all()
-    groups.discard(group)
     groups.close(0.0)
