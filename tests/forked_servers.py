@@ -7,7 +7,7 @@ interpreter would have got from the test. The server's process forks once more, 
 first fork server. Another origin has imported the command line, and forks for each command. Nothing that an origin
 imports starts threads or gRPC. What a process does once its program is imported is the same.
 
-A fork server is a new interpreter where that matters: when it is not the server's first, for interpreters of groups,
+A fork server is a new interpreter where that matters: when it is not the server's first, for another interpreter,
 and when a test changed environment variables. So is a server in another network namespace. Programs of tests start
 servers in new interpreters.
 """

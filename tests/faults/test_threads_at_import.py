@@ -7,8 +7,9 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,6 +37,8 @@ long total(long upto) {
 }
 """
 COMPILER = shutil.which("gcc")
+#: What a server logs of a module that left threads running.
+TOLD = "when imported"
 
 
 class Served(NamedTuple):
@@ -43,13 +46,10 @@ class Served(NamedTuple):
     log: str
 
 
-def group(kind: str, *variables: str, **more: Any) -> dict[str, Any]:
-    return {
-        "environments": [ENV.format(kind)],
-        "imports": [MODULE],
-        "variables": [f"THREADS_AT_IMPORT={kind}", *variables],
-        **more,
-    }
+def server_of(kind: str, *variables: str, **more: Any) -> Server:
+    variables = (f"THREADS_AT_IMPORT={kind}", *variables)
+    settings = {"imports": [MODULE], "variables": variables, "sys_path": (ROOT,), **more}
+    return Server([ENV.format(kind)], **settings)
 
 
 @pytest.fixture(scope="module")
@@ -78,24 +78,29 @@ def errors_to(path: Path) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def served(library: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """A server with a group for each kind of threads, and what it logged at its start."""
-    groups = {kind: group(kind) for kind in ("ended", "plain")}
-    groups["pool"] = group("pool", f"PYTHONPATH={ROOT}", python=sys.executable)
-    if library:
-        groups["openmp"] = group("openmp", f"OPENMP_LIBRARY={library}")
-    groups["none"] = group("none", start="spawn", warm=[f"{ENV.format('none')}=1"])
-    log = tmp_path_factory.mktemp("server") / "log"
-    server = Server([], groups=groups, sys_path=(ROOT,), step_timeout=10.0)
-    with errors_to(log):
-        server.start()
-    yield Served(server.target, log.read_text())
-    server.stop()
+def servers(
+    library: str, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[str], Served]]:
+    """Servers by the kind of threads, each with what it logged at its start."""
+    made = {kind: partial(server_of, kind, step_timeout=10.0) for kind in ("ended", "plain")}
+    made["pool"] = partial(server_of, "pool", f"PYTHONPATH={ROOT}", python=sys.executable)
+    made["openmp"] = partial(server_of, "openmp", f"OPENMP_LIBRARY={library}")
+    made["none"] = partial(server_of, "none", start="spawn", warm=[f"{ENV.format('none')}=1"])
+    folder = tmp_path_factory.mktemp("logs")
+    with ExitStack() as running:
+
+        @cache
+        def started(kind: str) -> Served:
+            with errors_to(folder / kind):
+                server = running.enter_context(made[kind]())
+            return Served(server.target, (folder / kind).read_text())
+
+        yield started
 
 
-def played(served: Served, kind: str) -> dict[str, Any]:
+def played(target: str, kind: str) -> dict[str, Any]:
     """Plays a little; returns the info of the reset."""
-    with closing(RemoteEnv(served.target, ENV.format(kind))) as env:
+    with closing(RemoteEnv(target, ENV.format(kind))) as env:
         observation, info = env.reset(seed=1)
         assert observation == 42
         assert env.step(0)[0] == 42
@@ -104,46 +109,48 @@ def played(served: Served, kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["plain", "pool", "openmp"])
 def test_an_environment_with_threads_gets_a_new_interpreter(
-    served: Served, library: str, kind: str
+    servers: Callable[[str], Served], library: str, kind: str
 ) -> None:
     if kind == "openmp" and not library:
         pytest.skip("there is no C compiler with OpenMP")
-    assert played(served, kind)["interpreter"]
-    (line,) = [line for line in served.log.splitlines() if f"groups.{kind}" in line]
-    assert f"{MODULE} started 1 thread when imported" in line
+    served = servers(kind)
+    assert played(served.target, kind)["interpreter"]
+    assert f"the fork server: {MODULE} started 1 thread when imported" in served.log
 
 
-def test_threads_that_have_ended_do_not_matter(served: Served) -> None:
-    assert not played(served, "ended")["interpreter"]
-    assert "groups.ended" not in served.log
+def test_threads_that_have_ended_do_not_matter(servers: Callable[[str], Served]) -> None:
+    served = servers("ended")
+    assert not played(served.target, "ended")["interpreter"]
+    assert TOLD not in served.log
 
 
-def test_an_operator_may_ask_for_new_interpreters(served: Served) -> None:
-    info = played(served, "none")
+def test_an_operator_may_ask_for_new_interpreters(servers: Callable[[str], Served]) -> None:
+    served = servers("none")
+    info = played(served.target, "none")
     assert info["interpreter"]
     variable = os.environ["IMPORTS_OF_THREADS"]
     assert info["imports"] == variable + "x", "the fork server's own import is not inherited"
-    assert "groups.none" not in served.log
+    assert TOLD not in served.log
 
 
-def test_a_process_with_threads_refuses_to_be_copied(served: Served) -> None:
-    with closing(RemoteEnv(served.target, ENV.format("pool"))) as env:
+def test_a_process_with_threads_refuses_to_be_copied(servers: Callable[[str], Served]) -> None:
+    with closing(RemoteEnv(servers("pool").target, ENV.format("pool"))) as env:
         env.reset(seed=1)
         with pytest.raises(RemoteError, match="runs 2 threads, and a fork copies one"):
             env.fork()
         assert env.step(0)[0] == 42
 
 
-def test_a_new_interpreter_without_threads_is_copied(served: Served) -> None:
-    with closing(RemoteEnv(served.target, ENV.format("none"))) as env:
+def test_a_new_interpreter_without_threads_is_copied(servers: Callable[[str], Served]) -> None:
+    with closing(RemoteEnv(servers("none").target, ENV.format("none"))) as env:
         pid = env.reset(seed=1)[1]["pid"]
         with closing(env.fork()) as copy:
             assert copy.step(0)[0] == 42
             assert copy.reset()[1]["pid"] != pid
 
 
-def test_a_new_interpreter_is_supervised_like_a_fork(served: Served) -> None:
-    with closing(RemoteEnv(served.target, ENV.format("plain"))) as env:
+def test_a_new_interpreter_is_supervised_like_a_fork(servers: Callable[[str], Served]) -> None:
+    with closing(RemoteEnv(servers("plain").target, ENV.format("plain"))) as env:
         pid = env.reset()[1]["pid"]
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(SessionLostError, match="SIGKILL"):
@@ -154,7 +161,7 @@ def test_a_new_interpreter_is_supervised_like_a_fork(served: Served) -> None:
 
 
 def test_a_new_interpreter_dies_with_the_front() -> None:
-    with Server([], groups={"pool": group("pool")}, sys_path=(ROOT,)) as server:
+    with server_of("pool") as server:
         env = RemoteEnv(server.target, ENV.format("pool"))
         pid = env.reset()[1]["pid"]
         os.kill(server.pid, signal.SIGKILL)
@@ -163,8 +170,7 @@ def test_a_new_interpreter_dies_with_the_front() -> None:
 
 def test_a_fork_without_the_threads_hangs_as_its_operator_was_told(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    groups = {"pool": group("pool", start="fork", step_timeout=1.0)}
-    with errors_to(log), Server([], groups=groups, sys_path=(ROOT,)) as server:
+    with errors_to(log), server_of("pool", start="fork", step_timeout=1.0) as server:
         env = RemoteEnv(server.target, ENV.format("pool"))
         with closing(env), pytest.raises(StepTimeoutError):
             env.reset()
@@ -172,9 +178,8 @@ def test_a_fork_without_the_threads_hangs_as_its_operator_was_told(tmp_path: Pat
 
 
 def test_sessions_share_a_new_interpreter() -> None:
-    groups = {"pool": group("pool", sessions_per_process=2)}
     with (
-        Server([], groups=groups, sys_path=(ROOT,)) as server,
+        server_of("pool", sessions_per_process=2) as server,
         closing(RemoteVectorEnv(server.target, ENV.format("pool"), 2, sessions=2)) as envs,
     ):
         observations, infos = envs.reset(seed=1)

@@ -1,4 +1,4 @@
-"""Groups with separate interpreters, whose packages conflict with the server's; `make test-groups` installs them."""
+"""Groups of a farm whose interpreters have conflicting packages; `make test-groups` installs these."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from envwire.client._transports.transport import call
 from envwire.client.gymnasium import RemoteEnv as GymnasiumEnv
 from envwire.server import Server, ServerError
 from envwire.v1 import environment_pb2 as pb
+from tests.commands import envwire
 from tests.conftest import ROOT
+from tests.farm.on_demand import OnDemand, on_demand
 from tests.faults.scene import alive, eventually, parent_of
 from tests.groups.of_versions import NEW, OLD
 from tests.groups.rollout import digest
@@ -28,45 +30,53 @@ MADE = Path(ROOT, ".venv-groups")
 #: numpy 1.26.4, gymnasium 0.29.1 and protobuf 6.31.1; and one with protobuf 5.
 LEGACY, TOO_OLD = MADE / "legacy", MADE / "protobuf5"
 IMPORTS = ["tests.groups.of_versions"]
-GROUPS: dict[str, Any] = {
-    "legacy": {
-        "environments": [OLD, "CartPole-v1"],
-        "imports": IMPORTS,
-        "python": str(LEGACY / "bin/python"),
-        "variables": [f"PYTHONPATH={ROOT}"],
-        "warm": [f"{OLD}=1"],
-    }
-}
+FILE = f"""
+imports = {IMPORTS}
+
+[groups.legacy]
+environments = ["{OLD}", "CartPole-v1"]
+python = "{LEGACY}/bin/python"
+variables = ["PYTHONPATH={ROOT}"]
+warm = ["{OLD}=1"]
+
+[groups.new]
+environments = ["{NEW}"]
+"""
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server([NEW], imports=IMPORTS, sys_path=(ROOT,), groups=GROUPS) as running:
+def farm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnDemand]:
+    file = tmp_path_factory.mktemp("farm") / "farm.toml"
+    file.write_text(FILE)
+    with on_demand(file, PYTHONPATH=ROOT) as running:
         yield running
 
 
-def report(server: Server, env_id: str) -> dict[str, Any]:
-    with RemoteEnv(server.target, env_id) as env:
+def report(farm: OnDemand, env_id: str) -> dict[str, Any]:
+    with RemoteEnv(farm.target, env_id) as env:
         return env.reset()[1]
 
 
-def test_versions_differ_within_one_server(server: Server) -> None:
-    old, new = report(server, OLD), report(server, NEW)
+def test_versions_differ_behind_one_address(farm: OnDemand) -> None:
+    old, new = report(farm, OLD), report(farm, NEW)
     assert (old["numpy"], old["gymnasium"], old["protobuf"]) == ("1.26.4", "0.29.1", "6.31.1")
     assert new["numpy"] == np.__version__ != old["numpy"]
     assert new["gymnasium"] != old["gymnasium"]
     assert old["prefix"] == str(LEGACY) != new["prefix"]
 
 
-def test_clients_and_gateways_are_told_of_groups_and_versions(server: Server) -> None:
-    groups, ids = described(server)
-    assert groups["gymnasium", "legacy"] == "0.29.1" != groups["gymnasium", ""]
-    assert (ids[OLD], ids[NEW]) == ("legacy", "")
+def test_clients_are_told_of_groups_and_versions(farm: OnDemand) -> None:
+    for env_id in (OLD, NEW):
+        report(farm, env_id)
+    groups, ids = described(farm)
+    assert groups["gymnasium", "legacy"] == "0.29.1" != groups["gymnasium", "new"]
+    assert (ids[OLD], ids[NEW]) == ("legacy", "new")
+    assert "gymnasium 0.29.1 (group legacy)" in envwire("doctor", farm.target).stdout
 
 
-def described(server: Server) -> tuple[dict[tuple[str, str], str], dict[str, str]]:
+def described(farm: OnDemand) -> tuple[dict[tuple[str, str], str], dict[str, str]]:
     """Returns the versions of libraries by group, and the groups of ids."""
-    transport = open_transport("unary", server.target, 10.0)
+    transport = open_transport("unary", farm.target, 10.0)
     try:
         info = call(transport, pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()), 10.0)
         listed = call(
@@ -80,15 +90,15 @@ def described(server: Server) -> tuple[dict[tuple[str, str], str], dict[str, str
     }
 
 
-def test_the_processes_need_no_package_but_numpy_and_protobuf(server: Server) -> None:
+def test_the_processes_need_no_package_but_numpy_and_protobuf(farm: OnDemand) -> None:
     of_gymnasium = {"gymnasium", "cloudpickle", "farama_notifications", "typing_extensions"}
     of_venv = {"_distutils_hack"}
-    found = set(report(server, OLD)["packages"]) - of_gymnasium - of_venv
+    found = set(report(farm, OLD)["packages"]) - of_gymnasium - of_venv
     assert found == {"numpy", "google"}
 
 
-def test_a_rollout_is_bit_equal_to_a_local_one_in_that_interpreter(server: Server) -> None:
-    with GymnasiumEnv(server.target, "CartPole-v1") as env:
+def test_a_rollout_is_bit_equal_to_a_local_one_in_that_interpreter(farm: OnDemand) -> None:
+    with GymnasiumEnv(farm.target, "CartPole-v1") as env:
         assert env.spec is not None
         remote = digest(env)
     command = [LEGACY / "bin/python", Path(ROOT, "tests/groups/rollout.py"), "CartPole-v1"]
@@ -96,8 +106,8 @@ def test_a_rollout_is_bit_equal_to_a_local_one_in_that_interpreter(server: Serve
     assert remote == local.strip()
 
 
-def test_a_killed_forkserver_comes_back_in_its_interpreter(server: Server) -> None:
-    with RemoteEnv(server.target, OLD) as old, RemoteEnv(server.target, NEW) as new:
+def test_a_killed_forkserver_comes_back_in_its_interpreter(farm: OnDemand) -> None:
+    with RemoteEnv(farm.target, OLD) as old, RemoteEnv(farm.target, NEW) as new:
         pids = [env.reset()[1]["pid"] for env in (old, new)]
         forkserver = parent_of(pids[0])
         assert forkserver != parent_of(pids[1])
@@ -106,20 +116,19 @@ def test_a_killed_forkserver_comes_back_in_its_interpreter(server: Server) -> No
         for env, pid in zip((old, new), pids, strict=True):
             env.step(0)
             assert env.reset()[1]["pid"] == pid
-        assert eventually(lambda: report(server, OLD)["numpy"] == "1.26.4")
+        assert eventually(lambda: report(farm, OLD)["numpy"] == "1.26.4")
 
 
 def test_protobuf_that_is_too_old_is_refused_by_name() -> None:
     python = str(TOO_OLD / "bin/python")
-    groups = {"worse": {"environments": ["CartPole-v1"], "python": python}}
-    says = f"groups.worse: {python} has protobuf 5.29.5; environments need protobuf 6.31.1 or newer"
+    says = f"{python} has protobuf 5.29.5; environments need protobuf 6.31.1 or newer"
     with pytest.raises(ServerError, match=says):
-        Server([NEW], imports=IMPORTS, sys_path=(ROOT,), groups=groups).start()
+        Server(["CartPole-v1"], python=python).start()
 
 
-def test_vectors_need_a_newer_gymnasium_there(server: Server) -> None:
-    envs = RemoteVectorEnv(server.target, "CartPole-v1", num_envs=2)  # envwire's own
+def test_vectors_need_a_newer_gymnasium_there(farm: OnDemand) -> None:
+    envs = RemoteVectorEnv(farm.target, "CartPole-v1", num_envs=2)  # envwire's own
     assert envs.reset(seed=1)[0].shape == (2, 4)
     envs.close()
     with pytest.raises(Exception, match=r"need version 1\.1 or later"):
-        RemoteVectorEnv(server.target, OLD, num_envs=2)
+        RemoteVectorEnv(farm.target, OLD, num_envs=2)

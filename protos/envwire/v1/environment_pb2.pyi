@@ -70,7 +70,7 @@ class EnvironmentListing(google.protobuf.message.Message):
     library: builtins.str
     """The library that registers it: "envwire" or "gymnasium"."""
     group: builtins.str
-    """Name of its group, as the server's operator configured it; empty for none. An id is in one group. LibraryInfo has
+    """Name of its group, as the operator of a farm configured it; empty for none. An id is in one group. LibraryInfo has
     the version of the library in each group.
     """
     @property
@@ -1473,7 +1473,7 @@ class LibraryInfo(google.protobuf.message.Message):
     version: builtins.str
     """Its version."""
     group: builtins.str
-    """The group of environments that it makes; empty for those in no group. Groups may have different versions."""
+    """The group whose environments it makes; empty for those in no group. Groups may have different versions."""
     def __init__(
         self,
         *,

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from envwire.server._settings import hosting, limits, operations
 from envwire.server._settings.checks import check_warm
 from envwire.server._settings.listening import Listening, check_listening
-from envwire.server._settings.setting import check_all, check_group, own_defaults, settings_of
+from envwire.server._settings.setting import check_all, settings_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class ServerConfig(
         """Refuses invalid and contradictory settings."""
         check_all(SETTINGS, self)
         self.take_off_brackets()
-        if not self.environments and not self.groups:
+        if not self.environments:
             raise ValueError(
                 "nothing to serve: name at least one environment id or pattern, such as CartPole-v1"
             )
@@ -58,14 +58,13 @@ class ServerConfig(
             raise ValueError(
                 "--openenv does not go with --tls-client-ca: OpenEnv's clients show no certificate; give --tokens"
             )
-        if self.dev and (self.sessions_per_process > 1 or self.join or self.warm or self.groups):
+        if self.dev and (self.sessions_per_process > 1 or self.join or self.warm):
             raise ValueError(
                 "--dev goes neither with --sessions-per-process and --warm, since a process keeps the code that it "
-                "began with, nor with --join and groups"
+                "began with, nor with --join"
             )
         self._check_program()
         check_warm(self.warm, self.max_sessions, recorded=bool(self.record))
-        self.by_group()  # refuses invalid groups
 
     def _check_program(self) -> None:
         """Refuses what a program as the host of the environments cannot have."""
@@ -95,24 +94,6 @@ class ServerConfig(
     def episodes_counted(self) -> bool:
         """Whether sessions count their episodes."""
         return self.count_episodes or bool(self.http_port)
-
-    def by_group(self) -> dict[str, ServerConfig]:
-        """Returns the settings of each group by name; "" is for the environments outside named groups.
-
-        Raises:
-            ValueError: A group has a setting that is unknown, not available to groups, or invalid.
-        """
-        own = {"": replace(self, groups={})} if self.environments and self.groups else {}
-        groups = {name: self._of_group(name, table) for name, table in self.groups.items()}
-        return own | groups or {"": self}
-
-    def _of_group(self, name: str, table: Mapping[str, Any]) -> ServerConfig:
-        try:
-            check_group(name, table, SETTINGS)
-            defaults: dict[str, Any] = {**own_defaults(SETTINGS), "groups": {}}
-            return replace(self, **{**defaults, **freeze_lists(table)})
-        except ValueError as error:
-            raise ValueError(f"groups.{name}: {error}") from error
 
     def to_json(self) -> str:
         """Returns the settings as one line of JSON, for the processes of this server."""

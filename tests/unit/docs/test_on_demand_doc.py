@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from envwire.farm.cli.farm import _OF_THE_GATEWAY, _TAKEN
+from envwire.farm.cli.farm import _OF_SERVERS, _OF_THE_GATEWAY, _TAKEN
 from envwire.farm.gateway.groups.group_config import GROUP_SETTINGS, read_groups
 from envwire.farm.v1 import farm_pb2
 from tests.unit.docs.settings_tables import DOCS
@@ -39,6 +39,6 @@ def test_a_farm_takes_the_files_of_the_pages(page: str) -> None:
         tables = settings.pop("groups")
         assert settings.keys() <= _TAKEN.keys()
         defaults = {key: value for key, value in settings.items() if key not in _OF_THE_GATEWAY}
-        known = [name for name in _TAKEN if name not in {"groups", *_OF_THE_GATEWAY}]
         is_of_images = all("image" in table for table in tables.values())
-        assert read_groups(tables, defaults, known, "docker" if is_of_images else "local")
+        engine = "docker" if is_of_images else "local"
+        assert read_groups(tables, defaults, [*_OF_SERVERS], engine)

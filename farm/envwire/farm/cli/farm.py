@@ -16,6 +16,7 @@ from envwire.farm.cli.join import join
 from envwire.farm.cli.status import status
 from envwire.farm.cli.usage import usage
 from envwire.farm.gateway import config as gateway
+from envwire.farm.gateway.groups.group_config import ENGINES, GROUPS, read_groups
 from envwire.server._grammar import enumerated
 from envwire.server._logs import TEXT, log_to_stderr
 from envwire.server._settings.setting import gather
@@ -57,7 +58,8 @@ command = typer.Typer(
 )
 
 
-_TAKEN = {name: each for name, each in SETTINGS.items() if name not in _NOT_HERE} | _OF_THE_GATEWAY
+_OF_SERVERS = {name: each for name, each in SETTINGS.items() if name not in _NOT_HERE}
+_TAKEN = {**_OF_SERVERS, GROUPS.name: GROUPS, **_OF_THE_GATEWAY}
 _Servers = Annotated[int, typer.Option("--servers", "-n", help="How many servers.", min=1)]
 _Port = Annotated[int, typer.Option(help="Port of the gateway; 0 for any free one.")]
 _HttpPort = Annotated[
@@ -229,7 +231,6 @@ def _groups_farm(
 ) -> None:
     """Runs groups of servers on demand."""
     from envwire.farm.engines import groups_farm
-    from envwire.farm.gateway.groups.group_config import ENGINES, read_groups
 
     if on.value not in ENGINES:
         raise ValueError(f"groups run on {enumerated(ENGINES, 'or')}, not on {on.value}")
@@ -238,8 +239,7 @@ def _groups_farm(
             "environments are in the tables of groups here: add [groups.main], with environments and min = 1"
         )
     tables = settings.pop("groups")
-    known = [name for name in _TAKEN if name not in {"groups", *_OF_THE_GATEWAY}]
-    groups_farm.run(read_groups(tables, settings, known, on.value), front, ready)
+    groups_farm.run(read_groups(tables, settings, [*_OF_SERVERS], on.value), front, ready)
 
 
 take_settings(up, _TAKEN)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from envwire.farm.gateway.groups.failures import EngineError, Failure, Kind
 
-#: What processes of environments need beside the packages; the versions that docs/groups.md names.
+#: What processes of environments need beside the packages; the versions that docs/on-demand.md names.
 _NEEDED = ("numpy>=1.26", "protobuf>=6.31.1")
 _INSTALL_SECONDS = 1800.0
 _LOCK_PAUSE_SECONDS = 0.1

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason
+from envwire.farm.gateway.groups.group_config import GROUP_LABEL
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.v1 import farm_pb2 as pb
 from envwire.server._auth.access import PeerIdentity
@@ -69,7 +70,7 @@ def parse_load(report: pb.RegisterRequest) -> pb.ServerLoad:
 
 
 def parse_hello(message: bytes) -> pb.ServerHello:
-    """Parses the first message of a registration.
+    """Parses the first message of a registration, and names the group of what the server has.
 
     Raises:
         FaultError: MESSAGE_TOO_LARGE. MALFORMED_REQUEST: it is not a hello, or a field is missing or beyond its bound.
@@ -81,7 +82,16 @@ def parse_hello(message: bytes) -> pb.ServerHello:
         raise malformed("a server without slots; info.max_sessions must be 1 or more", PROTOS)
     for problem in _problems(hello):
         raise malformed(f"a hello {problem}", PROTOS)
+    _name_group(hello, hello.labels.get(GROUP_LABEL, ""))
     return hello
+
+
+def _name_group(hello: pb.ServerHello, group: str) -> None:
+    """Tells clients of which group a server's environments and libraries are."""
+    for library in hello.info.libraries:
+        library.group = group
+    for listing in hello.environments:
+        listing.group = group
 
 
 def _problems(hello: pb.ServerHello) -> Iterator[str]:

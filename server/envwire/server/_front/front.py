@@ -35,7 +35,7 @@ from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions, Stream
 from envwire.server._ipc.allocation import Heap
 from envwire.server._ipc.refusals import SESSION_REQUESTS, fault_reply, malformed
-from envwire.server._processes.groups import Groups
+from envwire.server._processes.environments import Environments
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import (
@@ -59,7 +59,7 @@ class Front:
     Args:
         config: The server's settings.
         access: Identifies clients.
-        groups: The environments that can be made, and their fork servers.
+        environments: The environments that can be made.
 
     Attributes:
         access: Identifies clients.
@@ -70,31 +70,31 @@ class Front:
         drain_order: The order to drain and stop the server.
         slot_orders: Executes the slot orders of a farm's gateways.
         direct: Hands direct channels to sessions.
-        packages: Packages in the interpreters of groups.
+        packages: Packages of an interpreter that is not the server's own.
 
     Raises:
         OSError: The port of the direct channel is in use.
     """
 
-    def __init__(self, config: ServerConfig, access: Access, groups: Groups) -> None:
+    def __init__(self, config: ServerConfig, access: Access, environments: Environments) -> None:
         self.access = access
         self._max_make_bytes = config.max_make_bytes
-        self._groups = groups
-        self.packages = groups.packages
+        self._environments = environments
+        self.packages = environments.forkserver.interpreter.packages
         clock, incarnation = time.monotonic, secrets.token_hex(8)
         self._sessions = sessions = Sessions(
             config.max_sessions, clock, incarnation, config.max_sessions_per_client
         )
-        sessions.group_slots.limits = groups.limits
         self._tally = sessions.tally
-        self._admission = admission = Admission(config, sessions, groups, access.tickets)
-        self._warm_pool = warm_pool = WarmPool(groups, sessions)
+        self._admission = admission = Admission(config, sessions, environments, access.tickets)
+        self._warm_pool = warm_pool = WarmPool(config, environments, sessions)
         self.direct = DirectListener(config, sessions, access, self.exchange)
         self.direct.start()
-        self._reloading = Reloading(groups[""], sessions) if config.dev else None
+        self._reloading = Reloading(environments, sessions) if config.dev else None
         self._recordings = Recordings(config)
         maker = SessionMaker(
             config,
+            environments,
             admission,
             sessions,
             warm_pool,
@@ -102,7 +102,7 @@ class Front:
             self._reloading,
             self.direct.addresses,
         )
-        self.control_service = ControlService(config, groups.loaded, sessions, maker)
+        self.control_service = ControlService(config, environments.loaded, sessions, maker)
         self.notices = Notices(clock)
         self.drain_order = DrainOrder(config.drain_timeout)
         self.admin_service = AdminService(sessions, self.drain_order)
@@ -118,16 +118,15 @@ class Front:
         Raises:
             ValueError: The token file is invalid.
             OSError: The token file cannot be read, or the port of the direct channel is in use.
-            ForkserverError: An id is unknown or in two groups, a module cannot be imported, or an interpreter is
-                unsuitable.
+            ForkserverError: An id is unknown, a module cannot be imported, or the interpreter is unsuitable.
         """
         access = Access(config)
-        groups = Groups(config)
+        environments = Environments(config)
         try:
-            await groups.start()
-            return cls(config, access, groups)
+            await environments.start()
+            return cls(config, access, environments)
         except BaseException:
-            await groups.stop()
+            await environments.stop()
             raise
 
     def http_routes(self) -> Routes:
@@ -190,7 +189,7 @@ class Front:
         for session in self._sessions:
             session.end(Event.DRAIN)
         await asyncio.gather(*(process.wait_exited() for process in ending))
-        await self._groups.stop()
+        await self._environments.stop()
         self._recordings.close()
 
     async def exchange(

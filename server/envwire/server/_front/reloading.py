@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.reloading import stamp
 from envwire.server._front.sessions.table import Sessions
+from envwire.server._processes.environments import Environments
 from envwire.server._processes.forkserver_start import ForkserverError
-from envwire.server._processes.groups import Group
 
 _log = logging.getLogger("envwire.server")
 
@@ -38,15 +38,15 @@ class Reloading:
     """Checks for edits before each Make, and every half second so that the log reports them soon.
 
     Args:
-        group: The group whose fork server is replaced after an edit.
+        environments: The environments, whose fork server is replaced after an edit.
         sessions: The sessions, which keep the code that they began with.
     """
 
-    def __init__(self, group: Group, sessions: Sessions) -> None:
-        self._forkserver = group.forkserver
-        self._loaded = group.loaded
+    def __init__(self, environments: Environments, sessions: Sessions) -> None:
+        self._forkserver = environments.forkserver
+        self._loaded = environments.loaded
         self._sessions = sessions
-        self._files = stamps(group.loaded.files)
+        self._files = stamps(environments.loaded.files)
         self._broken = ""
         self._reloading: asyncio.Task[None] | None = None
         self._watching = asyncio.ensure_future(self._watch())

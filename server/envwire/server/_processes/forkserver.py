@@ -90,20 +90,17 @@ class ForkserverLink:
 
     Args:
         config: The settings of its sessions.
-        adopted: Adopts the sessions of a fork server that is gone; shared by all fork servers of a front.
-        group: The group that it serves, for the log.
 
     Attributes:
         interpreter: The interpreter that runs it.
         lifelines: By which its sessions end.
     """
 
-    def __init__(self, config: ServerConfig, adopted: Adopted, group: str = "") -> None:
+    def __init__(self, config: ServerConfig) -> None:
         self._config = config
-        self._name = f"the fork server of groups.{group}" if group else "the fork server"
         self.interpreter = Interpreter(config)
         self.lifelines = Lifelines()
-        self._adopted = adopted
+        self._adopted = Adopted()
         self._started = False
         self._stopped = False
         self._forks: dict[int, PendingFork] = {}
@@ -146,11 +143,11 @@ class ForkserverLink:
         """Starts a process in place of the present one, if there is one."""
         # What environments left on the disk meanwhile must not read secrets.
         command = self.interpreter.command(confined=self._started)
-        process = ForkserverProcess(*command, self._name)
+        process = ForkserverProcess(*command)
         try:
             loaded = await process.load(self._config, seconds)
             if text := _threads_text(loaded.threads, self._config.start):
-                _log.warning("%s: %s", self._name, text)
+                _log.warning("the fork server: %s", text)
         except BaseException:
             self._burial = asyncio.ensure_future(process.end())
             raise
@@ -245,7 +242,7 @@ class ForkserverLink:
 
     def _give_up(self) -> None:
         """Kills a fork server that does not answer because it was stopped or hangs in the kernel."""
-        _log.warning("%s did not fork within %g s and was killed", self._name, _FORK_SECONDS)
+        _log.warning("the fork server did not fork within %g s and was killed", _FORK_SECONDS)
         if self._process is not None:
             self._process.kill()
         self._lose()
@@ -260,7 +257,7 @@ class ForkserverLink:
         await asyncio.shield(self._starting)
 
     async def _start_another(self) -> None:
-        _log.warning("%s is gone; starting another one", self._name)
+        _log.warning("the fork server is gone; starting another one")
         if self._burial is not None:
             await self._burial
         await self.start()
@@ -311,6 +308,7 @@ class ForkserverLink:
         self.lifelines.close()
         if self._burial is not None:
             await self._burial
+        self._adopted.stop()
 
 
 #: What follows from threads in the fork server, by the setting `start`.

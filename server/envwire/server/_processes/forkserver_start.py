@@ -105,18 +105,17 @@ class ForkserverProcess:
     Args:
         command: The interpreter and its arguments.
         variables: Its environment variables.
-        name: Its name in the log, which gets its output: it runs code that controls terminals, if it can.
 
     Attributes:
         control: Our end of a packet socket to it.
         pid: Its process id.
     """
 
-    def __init__(self, command: list[str], variables: dict[str, str], name: str) -> None:
+    def __init__(self, command: list[str], variables: dict[str, str]) -> None:
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         reading, output = os.pipe2(os.O_CLOEXEC)
         self._output = OutputTail(reading)
-        self._output.follow(lambda: (name, {}))
+        self._output.follow(lambda: ("the fork server", {}))
         self._process = _new_process(
             [*command, str(theirs.fileno())], variables, theirs.fileno(), output
         )

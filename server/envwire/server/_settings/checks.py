@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Union, cast
 
@@ -112,11 +112,6 @@ def _are_texts(value: object) -> bool:
     return all(isinstance(item, str) for item in items)
 
 
-def _are_tables(value: object) -> bool:
-    tables = cast("Mapping[str, object]", value).values() if isinstance(value, Mapping) else (None,)
-    return all(isinstance(table, Mapping) for table in tables)
-
-
 _BOOLS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
@@ -126,9 +121,6 @@ def _parse_bool(text: str) -> bool:
     return _BOOLS[text.lower()]
 
 
-#: Tables of a TOML file, by their names.
-Tables = Mapping[str, Mapping[str, Any]]
-
 KINDS: dict[Any, Kind] = {
     bool: Kind(Check(_is_a(bool), "true or false"), _parse_bool, bool),
     int: Kind(Check(_is_whole_number, "a whole number"), int, int),
@@ -136,7 +128,6 @@ KINDS: dict[Any, Kind] = {
     str: Kind(Check(_is_a(str), "a text"), str, str),
     FilePath: Kind(Check(_is_a(str, os.PathLike), "the name of a file"), str, str),
     Sequence[str]: Kind(Check(_are_texts, "a list of texts"), str.split, list[str]),
-    Tables: Kind(Check(_are_tables, "a table of tables"), json.loads, None),
 }
 
 

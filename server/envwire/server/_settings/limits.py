@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from functools import partial
 
 from envwire.server._settings.checks import FILES, LIMIT, NOT_NEGATIVE, POSITIVE, FilePath
-from envwire.server._settings.setting import PerGroup, setting
+from envwire.server._settings.setting import setting
 
 _limit = partial(setting, "Limits (times in seconds)")
-_inherited_limit = partial(_limit, per_group=PerGroup.INHERITED)
 
 
 @dataclass(frozen=True, kw_only=True)
 class LimitsSettings:
     """Limits of sessions, times and bytes; times are in seconds."""
 
-    max_sessions: int = _inherited_limit(64, "Environments held at once.", POSITIVE)
+    max_sessions: int = _limit(64, "Environments held at once.", POSITIVE)
     max_envs_per_session: int = _limit(
         1024, "Environments that step together as one session's vector environment.", POSITIVE
     )
@@ -32,10 +31,10 @@ class LimitsSettings:
         "How long a connected client may keep an environment without a request; 0 for ever.",
         NOT_NEGATIVE,
     )
-    step_timeout: float = _inherited_limit(
+    step_timeout: float = _limit(
         60.0, "Time for one request; a hung environment is killed after it.", POSITIVE
     )
-    make_timeout: float = _inherited_limit(120.0, "Time for making an environment.", POSITIVE)
+    make_timeout: float = _limit(120.0, "Time for making an environment.", POSITIVE)
     drain_timeout: float = _limit(30.0, "Time for sessions to end after SIGTERM.", NOT_NEGATIVE)
     max_message_bytes: int = _limit(
         256 * 1024 * 1024, "Largest message in either direction, in bytes.", POSITIVE
@@ -61,16 +60,16 @@ class LimitsSettings:
     max_makes_per_minute: int = _limit(
         0, "Environments that one client may ask for in a minute; 0 for no such limit.", LIMIT
     )
-    max_session_memory: int = _inherited_limit(
+    max_session_memory: int = _limit(
         0,
         "Bytes that an environment's process may allocate; 0 for no limit. This limit and the next two hold for "
         "each process that an environment starts as well.",
         LIMIT,
     )
-    max_session_cpu: int = _inherited_limit(
+    max_session_cpu: int = _limit(
         0, "Processor time that an environment's process may use; 0 for no limit.", LIMIT
     )
-    max_session_files: int = _inherited_limit(
+    max_session_files: int = _limit(
         0, "Files that an environment's process may have open; 0 for the system's limit.", FILES
     )
     queue: int = _limit(
@@ -80,8 +79,6 @@ class LimitsSettings:
 
 
 _safety = partial(setting, "Safety")
-_own = partial(_safety, per_group=PerGroup.OWN)
-_inherited_safety = partial(_safety, per_group=PerGroup.INHERITED)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,15 +90,15 @@ class SafetySettings:
         "Keyword arguments that clients of a public address may pass, with rules for their values: name,name or "
         "ID=size:int[1..9],slip:bool,map:{4x4,8x8}.",
     )
-    allow_wrappers: Sequence[str] = _own(
+    allow_wrappers: Sequence[str] = _safety(
         (), "Wrapper module:Class that clients may ask for.", option="--allow-wrapper"
     )
-    allow_attributes: Sequence[str] = _inherited_safety(
+    allow_attributes: Sequence[str] = _safety(
         (),
         "Attribute, or pattern, that clients of a public address may read and set.",
         option="--allow-attribute",
     )
-    allow_methods: Sequence[str] = _inherited_safety(
+    allow_methods: Sequence[str] = _safety(
         (),
         "Method, or pattern, that clients of a public address may call.",
         option="--allow-method",

@@ -6,11 +6,9 @@ Values come from the command line, environment variables, a file and the default
 from __future__ import annotations
 
 import difflib
-import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
-from enum import Enum
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
@@ -22,16 +20,11 @@ PREFIX = "ENVWIRE_"
 #: Key of a setting's `About` in the metadata of its field.
 ABOUT = "about"
 
-_GROUP = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+#: Settings that servers had once.
+_MOVED = {
+    "groups": "groups are kinds of servers, which `envwire farm up --config FILE` runs; see docs/on-demand.md",
+}
 _T = TypeVar("_T")
-
-
-class PerGroup(Enum):
-    """Whether a group of environments may have its own value of a setting."""
-
-    NO = "the server has one for all"
-    OWN = "each group has its own, or the default"
-    INHERITED = "each group has its own, or the server's"
 
 
 @dataclass(frozen=True)
@@ -43,14 +36,12 @@ class About:
         help: Description for operators, in a sentence or two.
         check: Condition on its value.
         option: The command-line option, if it is not the name with dashes.
-        per_group: Whether a group of environments may have its own.
     """
 
     theme: str
     help: str
     check: Check = ANYTHING
     option: str = ""
-    per_group: PerGroup = PerGroup.NO
 
 
 @dataclass(frozen=True)
@@ -92,16 +83,9 @@ class Setting:
                 )
 
 
-def setting(
-    theme: str,
-    default: _T,
-    text: str,
-    check: Check = ANYTHING,
-    option: str = "",
-    per_group: PerGroup = PerGroup.NO,
-) -> _T:
+def setting(theme: str, default: _T, text: str, check: Check = ANYTHING, option: str = "") -> _T:
     """Returns the field of a setting with this default; `About` describes the other arguments."""
-    about = About(theme, text, check, option, per_group)
+    about = About(theme, text, check, option)
     return field(default=default, metadata={ABOUT: about})
 
 
@@ -133,42 +117,16 @@ def check_known(names: Iterable[str], settings: Iterable[str]) -> None:
     """Refuses names that are not settings.
 
     Raises:
-        ValueError: A name is unknown; the message suggests the closest one.
+        ValueError: A name is unknown; the message suggests the closest one, or says what has the setting now.
     """
     known = list(settings)
     for name in names:
+        if name in _MOVED and name not in known:
+            raise ValueError(_MOVED[name])
         if name not in known:
             near = difflib.get_close_matches(name.replace("-", "_"), known, n=1)
             hint = f"did you mean {near[0]}?" if near else "`envwire serve --help-all` lists them"
             raise ValueError(f"unknown setting {name!r}; {hint}")
-
-
-def own_defaults(settings: Mapping[str, Setting]) -> dict[str, Any]:
-    """Returns the defaults of the settings that a group does not inherit from its server."""
-    return {
-        name: setting.default
-        for name, setting in settings.items()
-        if setting.about.per_group is PerGroup.OWN
-    }
-
-
-def check_group(name: str, table: Iterable[str], settings: Mapping[str, Setting]) -> None:
-    """Checks a group's name and the names of its settings.
-
-    Raises:
-        ValueError: The group has an invalid name, no environments, or a setting that is unknown or only the server's.
-    """
-    if not _GROUP.fullmatch(name):
-        raise ValueError("a group's name is 1 to 64 letters, digits, - and _")
-    check_known(table, settings)
-    possible = [key for key, each in settings.items() if each.about.per_group is not PerGroup.NO]
-    for key in table:
-        if key not in possible:
-            raise ValueError(
-                f"{key} is a setting of the whole server; a group can have {', '.join(possible)}"
-            )
-    if "environments" not in table:
-        raise ValueError("name its environments: environments = ['CartPole-v1']")
 
 
 Settings = Mapping[str, Setting]
@@ -224,8 +182,9 @@ def read_environment(settings: Settings, environment: Mapping[str, str]) -> dict
     """Reads the variables of settings; lists are separated by white space, and an empty variable counts as unset.
 
     Raises:
-        ValueError: A variable has an invalid value.
+        ValueError: A variable has an invalid value, or is of a setting that servers had once.
     """
+    check_known([name for name in _MOVED if environment.get(PREFIX + name.upper())], settings)
     return {
         name: _parse(setting, text)
         for name, setting in settings.items()

@@ -6,8 +6,9 @@ import pytest
 
 from envwire.codec import FaultError, Reason
 from envwire.farm.gateway import hellos
-from envwire.farm.gateway.hellos import check_room
+from envwire.farm.gateway.hellos import check_room, parse_hello
 from envwire.farm.gateway.registry.states import CUT_DEAD_SECONDS
+from envwire.farm.v1 import farm_pb2 as pb
 from tests.unit.farm.gateway.registry.test_registry import Farm, hello
 
 
@@ -48,3 +49,14 @@ def test_what_the_dead_offered_is_not_kept() -> None:
     assert kept["b"].dead
     assert kept["b"].size < 100 < again.size
     check_room(hello("c"), farm.registry.members)
+
+
+def test_what_a_server_of_a_group_has_is_its_groups() -> None:
+    said = hello("a", ids=("A-v0",))
+    said.info.libraries.add(name="gymnasium", version="1.1")
+    for labels, group in (({"group": "arms"}, "arms"), ({"zone": "1"}, "")):
+        said.labels.clear()
+        said.labels.update(labels)
+        heard = parse_hello(pb.RegisterRequest(hello=said).SerializeToString())
+        assert {each.group for each in heard.environments} == {group}
+        assert {each.group for each in heard.info.libraries} == {group}

@@ -15,7 +15,7 @@ import pytest
 from envwire.server._ipc.frames import FrameError
 from envwire.server._ipc.orphans import children
 from envwire.server._processes import forkserver as module
-from envwire.server._processes.forkserver import Adopted, ForkserverLink
+from envwire.server._processes.forkserver import ForkserverLink
 from envwire.server._processes.forkserver_start import (
     START_SECONDS,
     ForkError,
@@ -51,8 +51,7 @@ def with_forkserver(use: Callable[[ForkserverLink, Recorded, int], Awaitable[Non
     """Runs a test with a fork server, where to make processes, and the number of the fork server."""
 
     async def run() -> None:
-        adopted = Adopted()
-        forkserver = ForkserverLink(CONFIG, adopted)
+        forkserver = ForkserverLink(CONFIG)
         placement = Recorded(forkserver)
         try:
             await forkserver.start()
@@ -60,7 +59,6 @@ def with_forkserver(use: Callable[[ForkserverLink, Recorded, int], Awaitable[Non
             await asyncio.wait_for(use(forkserver, placement, parent_of(first.pid)), SECONDS)
         finally:
             await forkserver.stop()
-            adopted.stop()
             await asyncio.gather(*(process.wait_lost() for process in placement.made))
 
     asyncio.run(run())

@@ -24,7 +24,6 @@ WRITTEN = {
     "tls_cert": ("c.pem", '"c.pem"', "c.pem"),
     "insecure": ("true", "true", True),
     "imports": ("one two", '["one", "two"]', ["one", "two"]),
-    "groups": ('{"a": {"gpus": "0"}}', '{a = {gpus = "0"}}', {"a": {"gpus": "0"}}),
 }
 
 
@@ -67,6 +66,7 @@ def test_the_command_line_is_stronger_than_variables_and_they_than_the_file(tmp_
         ("port = 70000", "it must be a port"),
         ("insecure = 1", "it must be true or false"),
         ("lease =", "server.toml"),
+        ("[groups.a]\nenvironments = ['A-v0']", "groups are kinds of servers, which `envwire farm"),
     ],
 )
 def test_a_file_that_is_wrong_says_where_and_what(text: str, says: str, tmp_path: Path) -> None:
@@ -83,6 +83,20 @@ def test_a_file_that_is_wrong_says_where_and_what(text: str, says: str, tmp_path
 def test_a_variable_that_is_wrong_is_named(variable: str, text: str) -> None:
     with pytest.raises(ValueError, match=rf"{variable}.*{text}.*must be"):
         read_environment(SETTINGS, {variable: text})
+
+
+def test_groups_in_a_variable_or_a_program_are_refused_with_what_has_them_now() -> None:
+    says = r"groups are kinds of servers, which `envwire farm up --config FILE` runs; see docs/on-demand"
+    with pytest.raises(ValueError, match=says):
+        read_environment(SETTINGS, {"ENVWIRE_GROUPS": '{"a": {"environments": ["A-v0"]}}'})
+    groups: dict[str, Any] = {"groups": {"a": {"environments": ["A-v0"]}}}
+    with pytest.raises(ValueError, match=says):
+        Server(["B-v0"], **groups)
+
+
+def test_processes_read_what_the_server_wrote() -> None:
+    config = ServerConfig(("B-v0",), imports=("m",))
+    assert ServerConfig.from_json(config.to_json()) == config
 
 
 def test_variables_that_others_set_are_left_alone() -> None:

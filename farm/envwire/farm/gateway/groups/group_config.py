@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, cast
 
-from envwire.server._settings.checks import LIMIT, NOT_NEGATIVE, PAIRS, POSITIVE, Check
-from envwire.server._settings.setting import Setting, check_known, setting, settings_of
+from envwire.server._settings.checks import LIMIT, NOT_NEGATIVE, PAIRS, POSITIVE, Check, Kind
+from envwire.server._settings.setting import About, Setting, check_known, setting, settings_of
 from envwire.server.config import ServerConfig, freeze_lists
 
 #: The engines that run groups.
@@ -54,6 +55,19 @@ class GroupSettings:
     memory: int = _setting(0, "Bytes of memory of each server; 0 for no limit.", LIMIT)
     gpu_count: int = _setting(0, "GPUs that the engine reserves for each server.", NOT_NEGATIVE)
 
+
+def _are_tables(value: object) -> bool:
+    tables = cast("Mapping[str, object]", value).values() if isinstance(value, Mapping) else (None,)
+    return all(isinstance(table, Mapping) for table in tables)
+
+
+#: The tables of all groups in a farm's file, by name.
+GROUPS = Setting(
+    "groups",
+    Kind(Check(_are_tables, "a table of tables"), json.loads, None),
+    {},
+    About("Groups", "Kinds of servers, a table of settings each.", option="groups.NAME"),
+)
 
 #: The settings of a group, by name.
 GROUP_SETTINGS = settings_of(GroupSettings)

@@ -40,8 +40,8 @@ def fingerprint(libraries: Iterable[LibraryInfo], others: Iterable[str]) -> str:
     Numbers depend on the packages and on the processor's features, by which NumPy chooses its loops.
 
     Args:
-        libraries: The libraries of all groups.
-        others: Packages of other interpreters, with name, version and group.
+        libraries: The libraries that make environments.
+        others: Packages of an interpreter that is not the server's own, each as NAME==VERSION.
     """
     packages = sorted({f"{each.name}=={each.version}" for each in distributions()})
     facts = [
@@ -49,7 +49,7 @@ def fingerprint(libraries: Iterable[LibraryInfo], others: Iterable[str]) -> str:
         platform.machine(),
         *_processor_features(),
         *packages,
-        *(f"{each.group}:{each.name}=={each.version}" for each in libraries),
+        *(f"{each.name}=={each.version}" for each in libraries),
         *sorted(others),
     ]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:_LENGTH]

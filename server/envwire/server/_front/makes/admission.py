@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.allow_list import MakeOrder
@@ -21,21 +20,9 @@ from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._grammar import counted
 from envwire.server._ipc.refusals import unknown_environment
-from envwire.server._processes.groups import Group, Groups
+from envwire.server._processes.environments import Environments
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
-
-
-class Wanted(NamedTuple):
-    """A request for a slot.
-
-    Attributes:
-        owner: Name of the client.
-        group: Group of the environment.
-    """
-
-    owner: str
-    group: str
 
 
 class Queue:
@@ -51,52 +38,42 @@ class Queue:
         self._sessions = sessions
         self._length = length
         self._timeout = timeout
-        self._queue = FairQueue[Wanted, None](lambda want, _: sessions.unreserve(*want))
+        self._queue = FairQueue[str, None](lambda owner, _: sessions.unreserve(owner))
         sessions.on_free = self._advance
 
     def __len__(self) -> int:
         return len(self._queue)
 
-    async def reserve(self, owner: str, reservation: bytes = b"", group: str = "") -> None:
+    async def reserve(self, owner: str, reservation: bytes = b"") -> None:
         """Reserves a slot (see `Sessions.reserve`), waiting for one if the queue has room.
 
         Args:
             owner: Name of the client.
             reservation: Id of slots that may be reserved for it.
-            group: Group of the environment.
 
         Raises:
             FaultError: CLIENT_LIMIT_REACHED; CAPACITY_REACHED: the queue is full, or the time is up.
         """
-        self._sessions.check_share(
-            owner, sum(waiter.request.owner == owner for waiter in self._queue)
-        )
-        if self._sessions.reservations.has(reservation) or not self._must_wait(group):
-            self._sessions.reserve(owner, reservation, group)
+        self._sessions.check_share(owner, sum(waiter.request == owner for waiter in self._queue))
+        must_wait = bool(self._queue) or self._sessions.full
+        if self._sessions.reservations.has(reservation) or not must_wait:
+            self._sessions.reserve(owner, reservation)
         elif len(self._queue) < self._length:
-            await self._queue.wait(Wanted(owner, group), self._timeout, self._too_late, owner)
+            await self._queue.wait(owner, self._timeout, self._too_late, owner)
         else:
             waiting = f"; {len(self._queue)} wait already" * bool(self._length)
-            raise self._sessions.no_slot(waiting, group)
+            raise self._sessions.no_slot(waiting)
 
-    def _must_wait(self, group: str) -> bool:
-        """Whether a group has no slot for a new Make. Makes that wait only for another group do not matter."""
-        waited_for = any(waiter.request.group == group for waiter in self._queue)
-        return waited_for or self._sessions.full or self._sessions.group_slots.full(group)
-
-    def _too_late(self, want: Wanted) -> FaultError:
-        waited = f", and none was freed within {self._timeout:g} s"
-        return self._sessions.no_slot(waited, want.group)
+    def _too_late(self, _: str) -> FaultError:
+        return self._sessions.no_slot(f", and none was freed within {self._timeout:g} s")
 
     def _advance(self) -> None:
         """Gives free slots to the waiting Makes, a client at a time."""
         for waiter in self._queue:
             if self._sessions.full:
                 return
-            if self._sessions.group_slots.full(waiter.request.group):
-                continue
             try:
-                self._sessions.reserve(waiter.request.owner, group=waiter.request.group)
+                self._sessions.reserve(waiter.request)
             except FaultError as fault:
                 waiter.future.set_exception(fault)
             else:
@@ -160,23 +137,25 @@ class Admission:
     Args:
         config: The server's settings.
         sessions: The sessions, which hold the slots.
-        groups: The environments that the server makes.
+        environments: The environments that the server makes.
         tickets: Checks the tickets of clients that a gateway sent.
     """
 
     def __init__(
-        self, config: ServerConfig, sessions: Sessions, groups: Groups, tickets: Tickets
+        self,
+        config: ServerConfig,
+        sessions: Sessions,
+        environments: Environments,
+        tickets: Tickets,
     ) -> None:
         self._sessions = sessions
-        self._groups = groups
+        self._environments = environments
         self._rate = Rate(config.max_makes_per_minute, sessions.clock)
         self._queue = Queue(sessions, config.queue, config.queue_timeout)
         self._tickets = tickets
 
-    def check(
-        self, request: pb.MakeRequest, client: Client
-    ) -> tuple[MakeOrder | SessionRecord, Group]:
-        """Checks a Make; returns the order to make an environment, or the session to copy, and the group.
+    def check(self, request: pb.MakeRequest, client: Client) -> MakeOrder | SessionRecord:
+        """Checks a Make; returns the order to make an environment, or the session to copy.
 
         Raises:
             FaultError: The Make is not allowed.
@@ -187,11 +166,9 @@ class Admission:
         if client.ticket is not None:
             self._tickets.check(client.ticket, request)
         if request.HasField("copy_of"):  # its environment was checked when it was made
-            source = self._sessions.find(request.copy_of.session_id, request.copy_of.secret)
-            return source, self._groups[source.group]
+            return self._sessions.find(request.copy_of.session_id, request.copy_of.secret)
         self._check_served(request)
-        group = self._groups.of(request.env_id)
-        return group.allow_list.check(request), group
+        return self._environments.allow_list.check(request)
 
     def counted(self, client: Client) -> Client:
         """Returns a client under the name that its reserved slots count for.
@@ -208,8 +185,8 @@ class Admission:
         """Number of Makes that wait for a free slot."""
         return len(self._queue)
 
-    async def reserve(self, client: Client, group: str) -> None:
-        """Reserves a slot of a group for a client, waiting for a free one if the operator configured a queue.
+    async def reserve(self, client: Client) -> None:
+        """Reserves a slot for a client, waiting for a free one if the operator configured a queue.
 
         Raises:
             FaultError: RATE_LIMITED, CLIENT_LIMIT_REACHED, CAPACITY_REACHED or DRAINING.
@@ -218,7 +195,7 @@ class Admission:
         self._rate.check_make(client.name)
         if client.ticket is not None:
             self._tickets.use(client.ticket)
-        await self._queue.reserve(client.name, client.reservation, group)
+        await self._queue.reserve(client.name, client.reservation)
 
     def close(self) -> None:
         """Refuses all Makes from now on, including those in the queue."""
@@ -226,7 +203,7 @@ class Admission:
         self._queue.reject_all(_draining())
 
     def _check_served(self, request: pb.MakeRequest) -> None:
-        served = self._groups.loaded.served
+        served = self._environments.loaded.served
         libraries = [request.library] if request.library else [name for name, _ in served]
         if not any((library, request.env_id) in served for library in libraries):
             raise unknown_environment(request.env_id, served, request.library)

@@ -31,8 +31,8 @@ from envwire.server._front.sessions.session_totals import kind_of
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._front.tally import MADE
 from envwire.server._ipc.frames import RENDER_MODE
+from envwire.server._processes.environments import Environments
 from envwire.server._processes.forkserver_start import ForkError, ForkserverError
-from envwire.server._processes.groups import Group
 from envwire.server._processes.process import Process
 from envwire.server._recording.files import create_file, file_name, new_name
 from envwire.server._recording.folder import DiskCalls, entered, open_folder
@@ -128,6 +128,7 @@ class SessionMaker:
 
     Args:
         config: The server's settings.
+        environments: The environments that the server makes.
         admission: Checks Makes and reserves slots.
         sessions: The table of sessions.
         warm_pool: The pool of environments made ahead.
@@ -137,6 +138,7 @@ class SessionMaker:
     """
 
     _config: ServerConfig
+    _environments: Environments
     _admission: Admission
     _sessions: Sessions
     _warm_pool: WarmPool
@@ -163,18 +165,18 @@ class SessionMaker:
 
     async def _make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
         clock = self._sessions.clock
-        (order, group), begun = self._admission.check(request, client), clock()
+        order, begun = self._admission.check(request, client), clock()
         client = self._admission.counted(client)
-        await self._admission.reserve(client, group.name)
+        await self._admission.reserve(client)
         reserved = clock()
         warm = self._warm_pool.take(request, client.name)
-        process = warm.process if warm else await self._place(order, group, client)
+        process = warm.process if warm else await self._place(order, client)
         asked, most = to_seconds(request.lease), self._config.max_lease
         lease = min(asked, most) if asked > 0 else self._config.lease
-        timeout, on_end = group.config.make_timeout, self._sessions.end
+        timeout, on_end = self._config.make_timeout, self._sessions.end
         name, link = self._sessions.new_id(), warm.link if warm else None
         session = SessionRecord(lease, clock, timeout, on_end, process, name, link, self._backlog)
-        session.owner, session.group = client.name, group.name
+        session.owner = client.name
         session.liveness.max_idle = self._config.max_idle
         session.what = session.env_id = request.env_id
         session.kind = kind_of(request)
@@ -187,7 +189,7 @@ class SessionMaker:
         placed = clock()
         try:
             async with self._recordings.recorded(session):
-                reply = await self._ask(session, order, group, warm)
+                reply = await self._ask(session, order, warm)
         except asyncio.CancelledError:
             session.end(Event.CLOSE)
             raise
@@ -197,7 +199,7 @@ class SessionMaker:
             )
         return reply
 
-    async def _place(self, order: _Order, group: Group, client: Client) -> Process:
+    async def _place(self, order: _Order, client: Client) -> Process:
         """Returns a process with a free slot; for a copy, one forked from the source's process.
 
         An error gives back the slot that was reserved for the Make.
@@ -205,18 +207,19 @@ class SessionMaker:
         Raises:
             FaultError: UNSUPPORTED: the source cannot be forked. CAPACITY_REACHED: no process could be started.
         """
+        placement, forkserver = self._environments.placement, self._environments.forkserver
         try:
             if isinstance(order, MakeOrder):
-                return await group.placement.find(client.name)
-            return await group.placement.start(partial(order.process.copy, group.forkserver))
+                return await placement.find(client.name)
+            return await placement.start(partial(order.process.copy, forkserver))
         except BaseException as error:
-            self._sessions.unreserve(client.name, group.name)
+            self._sessions.unreserve(client.name)
             if isinstance(error, (ForkserverError, OSError)):
                 raise _no_process(error) from error
             raise
 
     async def _ask(
-        self, session: SessionRecord, order: _Order, group: Group, warm: WarmEnvironment | None
+        self, session: SessionRecord, order: _Order, warm: WarmEnvironment | None
     ) -> pb.InteractResponse:
         if warm:
             raw = warm.reply
@@ -232,7 +235,7 @@ class SessionMaker:
             log_not_made(session, reply)
             session.end(Event.CLOSE)
             return reply
-        session.on_made(group.config.step_timeout)
+        session.on_made(self._config.step_timeout)
         made = reply.make
         session.renders = made.render_mode == RENDER_MODE
         session.recorded = bool(made.recording)

@@ -15,11 +15,12 @@ from envwire.codec import FaultError, encode_mapping
 from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._logs import extra
+from envwire.server._processes.environments import Environments
 from envwire.server._processes.forkserver_start import Loaded
-from envwire.server._processes.groups import Group, Groups
 from envwire.server._processes.link import LinkLostError, SessionLink
 from envwire.server._processes.process import Process
 from envwire.server._settings.checks import WarmItem, read_item
+from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 
 _log = logging.getLogger("envwire.server")
@@ -102,7 +103,6 @@ class _Stock:
     """The environments of one of the operator's items.
 
     Attributes:
-        group: The group of the id.
         item: The operator's item.
         order: The order to make one.
         ready: Environments that are ready.
@@ -110,7 +110,6 @@ class _Stock:
         not_before: Earliest time to make the next one.
     """
 
-    group: Group
     item: WarmItem
     order: MakeOrder
     ready: deque[WarmEnvironment] = field(default_factory=deque[WarmEnvironment])
@@ -124,24 +123,27 @@ class WarmPool:
     They occupy free slots: as sessions take these, environments of the pool are closed.
 
     Args:
-        groups: The environments that the server makes.
+        config: The server's settings.
+        environments: The environments that the server makes.
         sessions: The sessions, which hold the slots.
 
     Raises:
         ValueError: An environment is not served, or its keyword arguments are not allowed.
     """
 
-    def __init__(self, groups: Groups, sessions: Sessions) -> None:
+    def __init__(
+        self, config: ServerConfig, environments: Environments, sessions: Sessions
+    ) -> None:
         self._sessions = sessions
+        self._environments = environments
+        self._make_timeout = config.make_timeout
         self._stocks: dict[bytes, _Stock] = {}
         self._filling: asyncio.Task[None] | None = None
         self._exiting: list[Process] = []
         self._closed = False
-        for group in groups:
-            for text in group.config.warm:
-                identity, stock = _stock(group, read_item(text))
-                self._stocks[identity] = stock
-        self._loaded = groups.loaded
+        for text in config.warm:
+            identity, stock = _stock(environments, read_item(text))
+            self._stocks[identity] = stock
 
     def ready(self) -> Counter[str]:
         """Returns the number of ready environments, by id."""
@@ -157,30 +159,28 @@ class WarmPool:
             request: The client's Make.
             client: The client's name.
         """
-        stock = self._stocks.get(_identity(request, self._loaded)) if self._stocks else None
+        if not self._stocks:
+            return None
+        stock = self._stocks.get(_identity(request, self._environments.loaded))
         while stock is not None and stock.ready:
             warm = stock.ready.popleft()
             if warm.process.alive:
                 stock.pause = 0.0
-                stock.group.placement.give(warm.process, client)
+                self._environments.placement.give(warm.process, client)
                 return warm
         return None
 
     def sweep(self) -> None:
         """Closes environments whose slots sessions need, and begins to make missing ones."""
         for stock in reversed(self._stocks.values()):
-            while stock.ready and self._room(stock.group) < 0:
+            while stock.ready and self._room() < 0:
                 stock.ready.pop().close()
         if self._next() is not None and (self._filling is None or self._filling.done()):
             self._filling = asyncio.ensure_future(self._fill())
 
-    def _room(self, group: Group) -> int:
-        """Returns how many more environments of a group the pool may hold; negative if it has too many."""
-        ready = Counter[str]()
-        for stock in self._stocks.values():
-            ready[stock.group.name] += len(stock.ready)
-        of_group = self._sessions.group_slots.free(group.name) - ready[group.name]
-        return int(min(self._sessions.free - ready.total(), of_group))
+    def _room(self) -> int:
+        """Returns how many more environments the pool may hold; negative if it has too many."""
+        return self._sessions.free - sum(len(stock.ready) for stock in self._stocks.values())
 
     def _next(self) -> _Stock | None:
         """Returns the stock to fill next, if any."""
@@ -188,7 +188,7 @@ class WarmPool:
             missing = (
                 len(stock.ready) < stock.item.count and stock.not_before <= self._sessions.clock()
             )
-            if missing and not self._closed and self._room(stock.group) > 0:
+            if missing and not self._closed and self._room() > 0:
                 return stock
         return None
 
@@ -203,10 +203,10 @@ class WarmPool:
             self._back_off(stock, f"was not made: {error}")
 
     async def _make(self, stock: _Stock) -> WarmEnvironment:
-        process = await stock.group.placement.fresh()
+        process = await self._environments.placement.fresh()
         warm = WarmEnvironment(stock.item.env_id, process, lambda lost: self._on_lost(stock, lost))
         try:
-            await warm.make(stock.order, stock.group.config.make_timeout)
+            await warm.make(stock.order, self._make_timeout)
         except BaseException:
             warm.close()
             raise
@@ -243,22 +243,20 @@ class WarmPool:
         await asyncio.gather(*(process.wait_exited() for process in self._exiting))
 
 
-def _stock(group: Group, item: WarmItem) -> tuple[bytes, _Stock]:
+def _stock(environments: Environments, item: WarmItem) -> tuple[bytes, _Stock]:
     """Returns an item's identity and its stock.
 
     Raises:
-        ValueError: The group does not serve the environment, or its keyword arguments are not allowed.
+        ValueError: The server does not have the environment, or its keyword arguments are not allowed.
     """
     kwargs = dict(item.kwargs)
     request = pb.MakeRequest(env_id=item.env_id, render_mode=kwargs.pop("render_mode", None))
     encode_mapping(kwargs, request.kwargs)
-    if item.env_id not in group.loaded.ids:
-        where = f"groups.{group.name}" if group.name else "environments"
-        raise ValueError(f"warm (--warm) names {item.env_id!r}, which is not among {where}")
+    if item.env_id not in environments.loaded.ids:
+        raise ValueError(f"warm (--warm) names {item.env_id!r}, which is not among environments")
     try:
-        return _identity(request, group.loaded), _Stock(
-            group, item, group.allow_list.check(request)
-        )
+        order = environments.allow_list.check(request)
+        return _identity(request, environments.loaded), _Stock(item, order)
     except FaultError as fault:
         raise ValueError(f"warm (--warm) names what no client may make: {fault.message}") from fault
 

@@ -52,7 +52,6 @@ class SessionRecord:
         life: Its state.
         id: Its id; see `Sessions.new_id`.
         owner: Name of the client that made it.
-        group: The group of its environment.
         env_id: The id of its environment.
         kind: What decides how long its steps take (see `step_times`).
         what: The same, or the session that it is a copy of, for texts.
@@ -80,7 +79,6 @@ class SessionRecord:
     began: float = 0.0
     life: Life = Life.MAKING
     owner: str = ""
-    group: str = ""
     env_id: str = ""
     kind: bytes = b""
     what: str = ""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from envwire.codec import FaultError, Reason
@@ -138,24 +137,3 @@ class Reservations:
 
     def _until(self, seconds: float) -> float:
         return self._clock() + min(seconds, MAX_SECONDS)
-
-
-class GroupSlots:
-    """Counts the sessions of each group, including those being made.
-
-    Attributes:
-        limits: Largest number of sessions by name of the group; other groups have only the server's limit.
-        taken: Number of sessions by name of the group.
-    """
-
-    def __init__(self) -> None:
-        self.limits: Mapping[str, int] = {}
-        self.taken: Counter[str] = Counter()
-
-    def free(self, group: str) -> float:
-        """Returns how many more sessions a group may have; infinity if only the server's limit applies."""
-        return self.limits.get(group, math.inf) - self.taken[group]
-
-    def full(self, group: str) -> bool:
-        """Returns whether a group is at its limit."""
-        return self.free(group) <= 0

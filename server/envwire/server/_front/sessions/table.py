@@ -15,7 +15,7 @@ from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.log import log_end, log_not_swept, log_unused
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.session_totals import MakeTimings, SessionTotals, SlotUsage
-from envwire.server._front.sessions.slots import GroupSlots, Reservations
+from envwire.server._front.sessions.slots import Reservations
 from envwire.server._front.tally import Tally
 from envwire.server._grammar import counted
 
@@ -54,7 +54,6 @@ class Sessions:
         make_timings: Breakdown of the time of Makes.
         holders: Number of sessions by client, including those being made.
         reservations: Slots that are reserved for Makes which name them.
-        group_slots: Limits and counts of each group's slots.
         draining: Whether the server takes no new sessions, since it is about to stop.
         on_free: Called when a slot becomes free.
         on_end: Called with each session that ended, and its end reason.
@@ -76,7 +75,6 @@ class Sessions:
         self._with_output: deque[FaultError] = deque()
         self.holders: Counter[str] = Counter()
         self.reservations = Reservations(clock)
-        self.group_slots = GroupSlots()
         self.draining = False
         self.on_free: Callable[[], None] = lambda: None
         self.on_end: Callable[[SessionRecord, FaultError], None] = lambda _, __: None
@@ -92,26 +90,20 @@ class Sessions:
         """Reserves slots for Makes that name them (see `Reservations.reserve`)."""
         return self.reservations.reserve(name, count, seconds, self.free, principal)
 
-    def reserve(self, owner: str = "", reservation: bytes = b"", group: str = "") -> None:
+    def reserve(self, owner: str = "", reservation: bytes = b"") -> None:
         """Takes a slot for a session that is about to be made; `add` or `unreserve` must follow.
 
         Args:
             owner: Name of the client.
             reservation: Id of slots that may be reserved for it.
-            group: Group of the environment.
 
         Raises:
             FaultError: CAPACITY_REACHED or CLIENT_LIMIT_REACHED.
         """
         self.check_share(owner)
-        if self.group_slots.full(group):
-            if self.reservations.take(reservation):  # no other Make can use the slot
-                self.on_free()
-            raise self.no_slot(group=group)
         if not self.reservations.take(reservation) and self.full:
             raise self.no_slot()
         self.holders[owner] += 1
-        self.group_slots.taken[group] += 1
 
     @property
     def full(self) -> bool:
@@ -123,22 +115,18 @@ class Sessions:
         """Number of slots that are neither taken nor reserved."""
         return self.capacity - len(self) - self.reservations.slots
 
-    def no_slot(self, more: str = "", group: str = "") -> FaultError:
-        """Returns the error of a full server or group, with `more` added to its text."""
-        number, whose, setting = self.capacity, "this server", "--max-sessions"
-        if self.group_slots.full(group):
-            number, whose = self.group_slots.limits[group], f"group {group!r} of this server"
-            setting = f"max_sessions of groups.{group}"
+    def no_slot(self, more: str = "") -> FaultError:
+        """Returns the error of a full server, with `more` added to its text."""
         taken = (
-            f"all {number} sessions of {whose} are"
-            if number > 1
-            else f"the one session of {whose} is"
+            f"all {self.capacity} sessions of this server are"
+            if self.capacity > 1
+            else "the one session of this server is"
         )
         return FaultError(
             Reason.CAPACITY_REACHED,
             f"{taken} taken{more}; try again later or on another server. The operator "
-            f"raises the number with {setting}",
-            metadata={"max_sessions": str(number)},
+            "raises the number with --max-sessions",
+            metadata={"max_sessions": str(self.capacity)},
             retry_after=1.0,
         )
 
@@ -157,16 +145,15 @@ class Sessions:
                 retry_after=1.0,
             )
 
-    def unreserve(self, owner: str = "", group: str = "") -> None:
+    def unreserve(self, owner: str = "") -> None:
         """Releases a slot that `reserve` took."""
-        self._give_back(owner, group)
+        self._give_back(owner)
         self.on_free()
 
-    def _give_back(self, owner: str, group: str) -> None:
+    def _give_back(self, owner: str) -> None:
         self.holders[owner] -= 1
         if not self.holders[owner]:
             del self.holders[owner]
-        self.group_slots.taken[group] -= 1
 
     def add(self, session: SessionRecord) -> None:
         """Adds a session in the slot that was reserved for it."""
@@ -175,7 +162,7 @@ class Sessions:
     def end(self, session: SessionRecord, end_reason: FaultError) -> None:
         """Frees the slot of a session that ended, and keeps its end reason."""
         del self.live[session.id]
-        self._give_back(session.owner, session.group)
+        self._give_back(session.owner)
         log_end(session, end_reason)
         self.tally.ends[end_reason.reason.value] += 1
         self.totals.add(session)

@@ -15,7 +15,7 @@ from envwire.server.cli._parameters import complete_env_id
 ConfigFile = Annotated[
     str,
     typer.Option(
-        help="TOML file of settings, groups.NAME too; the variable ENVWIRE_CONFIG names one as well.",
+        help="TOML file of settings; the variable ENVWIRE_CONFIG names one as well.",
         metavar="FILE",
         hidden=True,
     ),

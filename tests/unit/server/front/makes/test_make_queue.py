@@ -128,23 +128,3 @@ def test_who_waits_is_sent_away_when_the_server_stops() -> None:
                 await task
 
     run(scene)
-
-
-def test_those_who_wait_for_a_full_group_hold_up_nobody_else() -> None:
-    async def scene(hall: Hall) -> None:
-        hall.sessions.group_slots.limits = {"small": 1}
-        await hall.queue.reserve("a", group="small")
-        waiting = asyncio.ensure_future(hall.queue.reserve("b", group="small"))
-        await settle()
-        await hall.queue.reserve("c")  # the server's other slot
-        hall.sessions.unreserve("c")
-        await settle()
-        assert not waiting.done()
-        hall.sessions.unreserve("a", "small")
-        await waiting
-        with pytest.raises(
-            FaultError, match="the one session of group 'small' of this server is taken"
-        ):
-            hall.sessions.reserve("d", group="small")
-
-    run(scene)

@@ -52,17 +52,14 @@ class FakeProcess:
 
 
 class Scene:
-    """A pool of a server with room for some, and of a group "a" with room for two; the time stands still."""
+    """A pool of a server with room for some; the time stands still."""
 
     def __init__(self, *warm: str, capacity: int = 10) -> None:
         self.now = 100.0
         self.sessions = Sessions(capacity, lambda: self.now, "test")
-        self.sessions.group_slots.limits = {"a": 2}
         self.made: list[FakeProcess] = []
         self.replies: list[bytes | None] = []
         self.given: list[str] = []
-        self.name = "a"
-        self.config = ServerConfig(("A-v0",), warm=warm)
         self.allow_list = AllowList()
         self.placement: Any = self
         self.loaded = Loaded(libraries=[pb.LibraryInfo(name=name) for name in LIBRARIES])
@@ -70,10 +67,8 @@ class Scene:
             listing = self.loaded.environments.environments.add(library=library)
             listing.spec.id = "A-v0"
         self.loaded = Loaded(self.loaded.environments, self.loaded.libraries)
-        self.pool = WarmPool(self, self.sessions)  # type: ignore[arg-type]
-
-    def __iter__(self) -> Any:
-        return iter([self])
+        config = ServerConfig(("A-v0",), warm=warm)
+        self.pool = WarmPool(config, self, self.sessions)  # type: ignore[arg-type]
 
     async def fresh(self) -> FakeProcess:
         self.made.append(FakeProcess(self.replies.pop(0) if self.replies else MADE))
@@ -104,15 +99,6 @@ def request(**kwargs: Any) -> pb.MakeRequest:
 
 def test_it_makes_what_there_is_room_for_and_closes_what_sessions_need() -> None:
     async def scene() -> None:
-        there = Scene("A-v0=3", capacity=4)
-        assert await there.sweep() == 2  # the group's
-        for left in (1, 0):
-            there.sessions.reserve("bob", group="a")
-            assert await there.sweep() == left
-        there.sessions.unreserve("bob", "a")
-        assert await there.sweep() == 1
-
-    async def another() -> None:
         there = Scene("A-v0=2", capacity=3)
         assert await there.sweep() == 2
         there.sessions.reserve("bob")
@@ -123,7 +109,6 @@ def test_it_makes_what_there_is_room_for_and_closes_what_sessions_need() -> None
         assert await there.sweep() == 2
 
     run(scene)
-    run(another)
 
 
 def test_one_that_cannot_be_made_is_tried_again_ever_later() -> None:

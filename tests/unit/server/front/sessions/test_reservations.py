@@ -105,16 +105,6 @@ def test_what_is_released_is_free(scene: Scene) -> None:
     assert [scene.take() for _ in range(4)] == [True, True, True, False]
 
 
-def test_a_slot_that_its_full_group_cannot_use_is_free_again(scene: Scene) -> None:
-    scene.sessions.group_slots.limits = {"small": 1}
-    scene.sessions.reserve(group="small")
-    scene.sessions.reserve_slots(A, 1, 5.0)
-    freed = scene.freed
-    with pytest.raises(FaultError, match="group 'small'"):
-        scene.sessions.reserve(reservation=A, group="small")
-    assert (scene.freed, scene.sessions.reservations.slots) == (freed + 1, 0)
-
-
 def test_slots_that_counted_for_a_client_and_were_given_back_are_refused(scene: Scene) -> None:
     kept = scene.sessions.reservations
     assert scene.sessions.reserve_slots(A, 2, 5.0, "token alice")

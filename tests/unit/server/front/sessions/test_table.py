@@ -67,7 +67,7 @@ def test_a_step_with_something_behind_it_is_not(sessions: Sessions, behind: byte
 class Idle:
     """A session whose lease has run out, and whose poll may fail."""
 
-    owner, group, label, log_fields = "", "", "session", {}
+    owner, label, log_fields = "", "session", {}
 
     def __init__(self, name: str, fails: bool) -> None:
         self.id, self._fails = name, fails

@@ -93,7 +93,7 @@ export type EnvironmentListing = Message<"envwire.v1.EnvironmentListing"> & {
   spec?: EnvSpec | undefined;
 
   /**
-   * Name of its group, as the server's operator configured it; empty for none. An id is in one group. LibraryInfo has
+   * Name of its group, as the operator of a farm configured it; empty for none. An id is in one group. LibraryInfo has
    * the version of the library in each group.
    *
    * @generated from field: string group = 3;
@@ -1731,7 +1731,7 @@ export type LibraryInfo = Message<"envwire.v1.LibraryInfo"> & {
   version: string;
 
   /**
-   * The group of environments that it makes; empty for those in no group. Groups may have different versions.
+   * The group whose environments it makes; empty for those in no group. Groups may have different versions.
    *
    * @generated from field: string group = 3;
    */

@@ -1,4 +1,4 @@
-"""Interpreters that are not fit are refused by name; processes get the variables of their group and no token."""
+"""Interpreters that are not fit are refused by name; processes get the operator's variables and no token."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_another_interpreter_runs_this_code_though_another_copy_is_in_its_way(
     assert said.split() == [main.__file__, __version__]
 
 
-def test_variables_are_the_servers_and_the_groups_without_the_operators_secrets(
+def test_variables_are_those_of_the_server_without_the_operators_secrets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     secrets = {
