@@ -12,7 +12,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from envwire.wire.device_arrays import DeviceArrays
+from envwire.wire.frames import DeviceArrays
 
 ROOTS = {"envwire": "envwire.envs", "gymnasium": "gymnasium"}
 """The package that holds each family."""

@@ -16,8 +16,7 @@ from envwire.codec.values.encoding import decode_mapping, decode_value, encode_m
 from envwire.codec.values.foreign import native
 from envwire.codec.values.tensors import FillAllowance
 from envwire.v1 import environment_pb2
-from envwire.wire.device_arrays import DeviceArrays
-from envwire.wire.frames import Area, Attachments
+from envwire.wire.frames import Area, Attachments, DeviceArrays
 
 StepResult: TypeAlias = tuple[Any, Any, Any, Any, dict[Any, Any]]
 """The result of `Env.step`."""

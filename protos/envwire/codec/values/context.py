@@ -17,8 +17,7 @@ from envwire.codec.family import Family, belongs_to_a_family
 from envwire.codec.values.foreign import adopted, encode_opaque, is_foreign, type_name
 from envwire.codec.values.tensors import FillAllowance
 from envwire.v1 import values_pb2
-from envwire.wire.device_arrays import DeviceArrays
-from envwire.wire.frames import Area, Attachments
+from envwire.wire.frames import Area, Attachments, DeviceArrays
 
 # Most nested messages in a value. protobuf's parsers stop at 100; the rest is for enclosing messages.
 _ROOM: Final = 90

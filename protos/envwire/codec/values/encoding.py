@@ -18,8 +18,7 @@ from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding, d
 from envwire.codec.values.foreign import Opaque, type_name
 from envwire.codec.values.tensors import FillAllowance, decode_tensor, encode_tensor, is_portable
 from envwire.v1 import values_pb2
-from envwire.wire.device_arrays import DeviceArrays
-from envwire.wire.frames import Area, Attachments
+from envwire.wire.frames import Area, Attachments, DeviceArrays
 
 
 def _decode_opaque(message: values_pb2.Opaque, decoding: Decoding) -> Opaque:

@@ -32,9 +32,8 @@ from envwire.server._session.replay import Replaying
 from envwire.server._session.states import TRANSITIONS, Event, State
 from envwire.server._session.unreceived import MAX_AHEAD, Answered, UnreceivedAnswers
 from envwire.v1 import environment_pb2
-from envwire.wire.device_arrays import DeviceArrays
 from envwire.wire.envelope import STEP_RESPONSE, answers_chunk
-from envwire.wire.frames import Attachments, DeviceAttachments, Packet
+from envwire.wire.frames import Attachments, DeviceArrays, DeviceAttachments, Packet
 
 if TYPE_CHECKING:
     from envwire.server._ipc.scoreboard import Row  # not on systems without its memory
