@@ -13,11 +13,17 @@ from typing import Any, Final
 import numpy as np
 
 from envwire.codec.values.tensors import attached, data_type_of, dtype_of
-from envwire.device.device_memory import ALIGNMENT, DeviceMemory, Put
+from envwire.device.device_memory import (
+    ALIGNMENT,
+    DeviceMemory,
+    Put,
+    check_together,
+    in_host_memory,
+    span_in,
+)
 from envwire.device.devices import DLPACK_CPU, DLPACK_CUDA
 from envwire.device.dlpack import Borrowed, NotSharedError, borrow, capsule_of, device_of
 from envwire.device.libraries import LIBRARIES, Library, library_of
-from envwire.device.spans import check_together, in_host_memory, span_in
 from envwire.v1 import environment_pb2, values_pb2
 
 #: DLPack's number for: do not synchronise.
