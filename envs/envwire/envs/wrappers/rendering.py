@@ -11,8 +11,8 @@ from envwire.envs._env import ActType, Info, ObsType, Options
 from envwire.envs.core import Env, RenderFrame, Wrapper
 from envwire.envs.type_guards import is_array
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
-from envwire.envs.wrappers.argument_checks import require_probability
 from envwire.envs.wrappers.human import Display, Frame, Pacer, default_display
+from envwire.envs.wrappers.utils import require_probability
 
 __all__ = ["AddWhiteNoise", "HumanRendering", "ObstructView", "RenderCollection"]
 

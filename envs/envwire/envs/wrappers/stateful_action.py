@@ -9,7 +9,7 @@ from envwire.envs.core import ActionWrapper, Env, Wrapper
 from envwire.envs.error import InvalidBound
 from envwire.envs.type_guards import is_tuple
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
-from envwire.envs.wrappers.argument_checks import require_at_least, require_probability
+from envwire.envs.wrappers.utils import require_at_least, require_probability
 
 __all__ = ["RepeatAction", "StickyAction"]
 

@@ -15,10 +15,13 @@ from envwire.envs.spaces.batched_elements import stack
 from envwire.envs.spaces.batched_spaces import batch_space
 from envwire.envs.spaces.utils import flatten, flatten_space
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
-from envwire.envs.wrappers.argument_checks import require_at_least, require_positive
 from envwire.envs.wrappers.common import TimeLimit
-from envwire.envs.wrappers.running_mean import RunningMeanStd
-from envwire.envs.wrappers.zero_value import create_zero_array
+from envwire.envs.wrappers.utils import (
+    RunningMeanStd,
+    create_zero_array,
+    require_at_least,
+    require_positive,
+)
 
 __all__ = [
     "DelayObservation",

@@ -10,8 +10,7 @@ from envwire.envs.spaces import Box
 from envwire.envs.spaces.batched_spaces import batch_space
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv, VectorObservationWrapper
-from envwire.envs.wrappers.argument_checks import require_positive
-from envwire.envs.wrappers.running_mean import RunningMeanStd
+from envwire.envs.wrappers.utils import RunningMeanStd, require_positive
 
 __all__ = ["NormalizeObservation"]
 

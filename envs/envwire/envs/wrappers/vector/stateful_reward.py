@@ -7,8 +7,7 @@ import numpy as np
 from envwire.envs._env import ActType, Array, Info, ObsType, Options, VectorStep
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv, VectorWrapper
-from envwire.envs.wrappers.argument_checks import require_discount, require_positive
-from envwire.envs.wrappers.running_mean import RunningMeanStd
+from envwire.envs.wrappers.utils import RunningMeanStd, require_discount, require_positive
 
 __all__ = ["NormalizeReward"]
 
