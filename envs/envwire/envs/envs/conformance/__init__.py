@@ -8,7 +8,7 @@ from envwire.envs.envs.registration import register
 
 _HERE = "envwire.envs.envs.conformance"
 
-register("Conformance/Counter-v0", entry_point=f"{_HERE}.counter:CounterEnv")
+register("Conformance/Counter-v0", entry_point=f"{_HERE}.values:CounterEnv")
 
 for _id, _entry_point in (
     ("Big", "values:BigEnv"),
