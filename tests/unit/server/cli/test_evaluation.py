@@ -22,7 +22,7 @@ from envwire.server.cli._drive.evaluation import (
     interval,
     summary,
 )
-from envwire.server.cli._drive.policies import load_policy
+from envwire.server.cli._drive.own_code import load_policy
 from envwire.server.cli._failures import CommandError
 from tests.tiers import first
 

@@ -69,7 +69,7 @@ def evaluate_policy(
     from envwire.client import RemoteEnv
     from envwire.server.cli._console import OperatorConsole
     from envwire.server.cli._drive.evaluation import Plan, episode_bar, evaluate, summary
-    from envwire.server.cli._drive.policies import load_policy
+    from envwire.server.cli._drive.own_code import load_policy
 
     with reporting("eval"):
         make = partial(

@@ -28,10 +28,9 @@ from envwire.client import RemoteEnv
 from envwire.client.errors import SessionLostError
 from envwire.server._grammar import counted
 from envwire.server.cli._console import OperatorConsole
-from envwire.server.cli._drive.policies import Policy
 
 if TYPE_CHECKING:
-    from envwire.server.cli._drive.policies import Policy
+    from envwire.server.cli._drive.own_code import Policy
 
 
 #: How often an episode whose session was lost is restarted before the evaluation gives up.

@@ -60,8 +60,7 @@ def run(
     """
     from envwire.client import RemoteEnv
     from envwire.server.cli._drive.evaluation import FrameRecorder, run_episodes
-    from envwire.server.cli._drive.in_process import in_process
-    from envwire.server.cli._drive.policies import load_policy
+    from envwire.server.cli._drive.own_code import in_process, load_policy
 
     with reporting("run"):
         options = shared.making(kwarg, wrapper, library, transport)

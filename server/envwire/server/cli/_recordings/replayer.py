@@ -84,7 +84,7 @@ def replay_transport(target: str, make: pb.MakeRequest, imports: list[str]) -> T
     """
     if target:
         return open_transport("stream", target, _CONNECT_SECONDS)
-    from envwire.server.cli._drive.in_process import in_process
+    from envwire.server.cli._drive.own_code import in_process
 
     return in_process(make.env_id, imports, _imported_wrappers(make, imports))
 

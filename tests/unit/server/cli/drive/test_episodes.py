@@ -10,7 +10,7 @@ import numpy as np
 from envwire.client import RemoteEnv
 from envwire.envs.spaces import Discrete
 from envwire.server.cli._drive.evaluation import FrameRecorder, run_episodes
-from envwire.server.cli._drive.policies import load_policy
+from envwire.server.cli._drive.own_code import load_policy
 
 
 class Still:

@@ -1,4 +1,4 @@
-"""Policies by name: the random one, or a function in the user's module."""
+"""The user's own code in the command's process: a policy by its name, and an environment that no server holds."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import importlib
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from envwire.server._hosting.imports import BrokenModuleError
 from envwire.server.cli._failures import CommandError
+from envwire.server.inprocess import InProcessTransport
 
 #: Maps an observation and the action space to an action.
 Policy = Callable[[Any, Any], Any]
@@ -55,3 +57,17 @@ def _takes_space(policy: Callable[..., Any]) -> bool:
     except (TypeError, ValueError):  # one argument, or a builtin without a signature
         return False
     return True
+
+
+def in_process(env_id: str, imports: Sequence[str], wrappers: Iterable[str]) -> InProcessTransport:
+    """Returns the transport to an environment in this process, with the wrappers that its client names.
+
+    Raises:
+        CommandError: No module registers the environment, or one cannot be imported.
+    """
+    sys.path.insert(0, os.getcwd())
+    own = [name for name in wrappers if ":" in name]
+    try:
+        return InProcessTransport([env_id], imports=imports, allow_wrappers=own)
+    except (BrokenModuleError, LookupError) as error:
+        raise CommandError(str(error)) from error
