@@ -9,8 +9,7 @@ from collections import Counter
 from envwire.codec import FaultError, Reason, encode_fault
 from envwire.codec.messages import to_seconds
 from envwire.farm.v1 import farm_pb2
-from envwire.server._auth.client import FARM_PREFIX, TOKEN_PREFIX, Client
-from envwire.server._auth.scopes import EVERYTHING, Scope
+from envwire.server._auth.client import EVERYTHING, FARM_PREFIX, TOKEN_PREFIX, Client, Scope
 from envwire.server._front.admin_service import AdminService
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._logs import extra
