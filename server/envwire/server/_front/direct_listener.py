@@ -26,9 +26,9 @@ from envwire.server._front.hello_frames import (
     receive_hello,
     send_response,
 )
+from envwire.server._front.pipe import end_tls
 from envwire.server._front.ports import Acceptor, Bounds, cannot_bind, set_options
 from envwire.server._front.sessions.table import Exchange, Sessions
-from envwire.server._front.tls_relay import end_tls
 from envwire.server._ipc.frames import ChannelUse, Encode
 from envwire.server.config import ServerConfig
 from envwire.v1 import direct_pb2

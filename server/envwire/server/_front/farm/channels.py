@@ -17,8 +17,8 @@ from envwire.codec import FaultError, encode_fault
 from envwire.farm.v1 import farm_pb2
 from envwire.server._front.direct_listener import DirectListener, Peer
 from envwire.server._front.farm.relay_preamble import MOST_OPENING, PREAMBLE
+from envwire.server._front.pipe import begin_tls
 from envwire.server._front.ports import set_options
-from envwire.server._front.tls_relay import begin_tls
 
 _log = logging.getLogger("envwire.server")
 

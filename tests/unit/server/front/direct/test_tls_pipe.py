@@ -11,7 +11,7 @@ import ssl
 import pytest
 
 from envwire.server._auth.reloading import server_tls
-from envwire.server._front.tls_relay import end_tls
+from envwire.server._front.pipe import end_tls
 from envwire.server.config import ServerConfig
 from tests.secured import certificates
 
