@@ -18,7 +18,6 @@ from envwire.client._env.episodes import (
     reset,
     step_many,
 )
-from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
 from envwire.client._recovery.async_handle import AsyncSessionHandle
 from envwire.client._recovery.making import SessionMaker
@@ -30,7 +29,7 @@ from envwire.client._transports.servers import Servers, Targets
 from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError
-from envwire.client.options import ConnectionOptions
+from envwire.client.options import ConnectionOptions, ProxyArguments
 from envwire.codec import envwire_family
 from envwire.codec.steps import StepResult
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from envwire.client._drivers.coroutines import run
 from envwire.client._env.episodes import MirroredRandom, call, generator
-from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.step_line import Call, StepLine
 from envwire.client._recovery.session_handle import (
     BaseSessionHandle,
@@ -30,6 +29,7 @@ from envwire.client._session.attributes import (
 from envwire.client._session.operations import NewSpaces
 from envwire.client._session.states import Notice
 from envwire.client.errors import InvalidRequestError, NotAllowedError
+from envwire.client.options import ProxyArguments
 from envwire.codec import (
     CodecError,
     Family,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from envwire.client._drivers.coroutines import run
 from envwire.client._env.attributes import RemoteAttributes
 from envwire.client._env.episodes import MirroredRandom, call, mirrored_step, reset, step_many
-from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
 from envwire.client._env.step_line import Steps
 from envwire.client._recovery.making import SessionMaker
@@ -20,7 +19,7 @@ from envwire.client._transports.servers import Servers, Targets
 from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError
-from envwire.client.options import ConnectionOptions
+from envwire.client.options import ConnectionOptions, ProxyArguments
 from envwire.envs.wrappers.human import Display, Pacer, default_display
 
 if TYPE_CHECKING:
