@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from benchmarks.wide_area_envs import ROBOT
 from benchmarks.wide_wire import PLAIN, SECURE, Wire, round_trip
 from envwire.client import RemoteEnv
-from envwire.client._transports.direct import known_ports
+from envwire.client._transports import targets
 from tests.faults.network import Weather
 from tests.faults.scene import channel_of
 
@@ -135,7 +135,7 @@ def measure_makes(wire: Wire, trip: float, options: argparse.Namespace) -> None:
         for _ in range(options.rounds):
             for kind, (given, forget) in kinds.items():
                 if forget:
-                    known_ports.forget_port(target)
+                    targets.forget_port(target)
                 begun = time.perf_counter()
                 env = RemoteEnv(target, ROBOT, transport="direct-tcp", **given)
                 taken[kind].append(time.perf_counter() - begun)

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from envwire.client import RemoteEnv, ServerUnavailableError
-from envwire.client._transports import by_name
+from envwire.client._transports import by_name, targets
 from envwire.client._transports.by_name import open_transport
-from envwire.client._transports.direct import dialing, known_ports
+from envwire.client._transports.direct import dialing
 from envwire.client._transports.direct.direct import DirectTransport
-from envwire.client._transports.direct.known_ports import KnownPort, known_port
+from envwire.client._transports.targets import KnownPort, known_port
 from envwire.client.credentials import Credentials
 from envwire.server import Server
 from envwire.testing.comparing import identical
@@ -27,7 +27,7 @@ from tests.faults.scene import active, eventually
 
 @pytest.fixture(autouse=True)
 def _nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_ports, "_ports", {})
+    monkeypatch.setattr(targets, "_ports", {})
     monkeypatch.setattr(dialing, "is_local", lambda _target: False)
 
 
@@ -91,7 +91,7 @@ def test_a_port_where_the_server_is_no_more_costs_one_attempt(
         port = other.getsockname()[1]
         if not listens:
             other.close()
-        known_ports._ports[direct.target] = KnownPort(f":{port}", "another")
+        targets._ports[direct.target] = KnownPort(f":{port}", "another")
         transport = opened.transport()
         if listens:  # as a server of another kind does
             other.settimeout(60.0)
@@ -115,7 +115,7 @@ def test_a_session_on_another_server_is_ended(direct: Server, opened: Opened) ->
     """The port now belongs to a server that this program did not mean."""
     found = known_port(direct.target)
     assert found is not None
-    known_ports._ports[direct.target] = found._replace(incarnation="another")
+    targets._ports[direct.target] = found._replace(incarnation="another")
     with RemoteEnv(None, FRAMES, transport=opened.transport()) as env:
         assert identical(steps(env), expected(ACTIONS))
         assert active(direct.target) == 1
@@ -129,7 +129,7 @@ def test_a_port_is_not_learned_of_another_target_than_was_asked() -> None:
         opened = Opened(server.target)
         with RemoteEnv(None, FRAMES, transport=opened.transport()) as env:
             assert env._handle.driver.transport._front[0] == f"localhost:{port}"
-    assert not known_ports._ports
+    assert not targets._ports
 
 
 def test_a_port_that_cannot_be_reached_is_not_learned(
@@ -150,7 +150,7 @@ def test_a_port_that_the_user_names_is_where_the_first_session_is_made(
     direct: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port = int(tcp_address(direct).rpartition(":")[2])
-    known_ports._ports.clear()
+    targets._ports.clear()
     monkeypatch.setattr(by_name, "_grpc", refuse_grpc)
     for _ in range(2):
         with RemoteEnv(direct.target, FRAMES, direct_port=port) as env:

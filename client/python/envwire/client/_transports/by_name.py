@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from envwire.client._transports.direct.known_ports import tell_port
 from envwire.client._transports.resolving import pinned
-from envwire.client._transports.targets import ConnectWait, checked
+from envwire.client._transports.targets import ConnectWait, checked, tell_port
 from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
 

@@ -16,12 +16,6 @@ from typing import TYPE_CHECKING
 from envwire.client._errors import ENDS, refused, unavailable
 from envwire.client._transports.direct.direct_channel import Channel, TimedChannel, open_channels
 from envwire.client._transports.direct.encodings import offer_encodings
-from envwire.client._transports.direct.known_ports import (
-    RELAYED,
-    KnownPort,
-    forget_port,
-    known_port,
-)
 from envwire.client._transports.portability import (
     ABSTRACT_NAMES,
     KERNEL_TIMES,
@@ -29,7 +23,14 @@ from envwire.client._transports.portability import (
     liveness_options,
 )
 from envwire.client._transports.resolving import resolve
-from envwire.client._transports.targets import addresses, is_local
+from envwire.client._transports.targets import (
+    RELAYED,
+    KnownPort,
+    addresses,
+    forget_port,
+    is_local,
+    known_port,
+)
 from envwire.client.credentials import Credentials
 from envwire.client.errors import ServerUnavailableError
 from envwire.codec import Reason

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from envwire.client._errors import broken, timed_out, too_large
 from envwire.client._transports.direct.dialing import Dialer
 from envwire.client._transports.direct.direct_channel import Channel
-from envwire.client._transports.direct.known_ports import known_port, learn_port
+from envwire.client._transports.targets import known_port, learn_port
 from envwire.client._transports.transport import (
     ARRIVED,
     HasEndpoint,
