@@ -24,7 +24,7 @@ from envwire.codec import Reason
 from envwire.codec.errors.statuses import reason_of
 from envwire.conformance.raw.direct_link import frame
 from envwire.server import Server
-from envwire.server._front.farm.relay_preamble import PREAMBLE as SERVERS_PREAMBLE
+from envwire.server._front.hello_frames import RELAY_PREAMBLE
 from envwire.v1 import direct_pb2, status_pb2
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import HEADER, PREAMBLE
@@ -244,7 +244,7 @@ def show(port: int, key: bytes) -> socket.socket:
     """Connects as a server that shows a key."""
     connection = socket.create_connection(("127.0.0.1", port), SECONDS)
     connection.settimeout(SECONDS)
-    connection.sendall(SERVERS_PREAMBLE + key)
+    connection.sendall(RELAY_PREAMBLE + key)
     return connection
 
 
@@ -290,7 +290,7 @@ def test_a_client_learns_why_a_server_refuses_it_and_nothing_of_one_that_does_no
         fake.leave()
 
 
-@pytest.mark.parametrize("sent", [b"GET / HTTP/1.1", SERVERS_PREAMBLE, PREAMBLE, b""])
+@pytest.mark.parametrize("sent", [b"GET / HTTP/1.1", RELAY_PREAMBLE, PREAMBLE, b""])
 def test_strangers_are_closed_after_five_seconds(farm: Gateway, sent: bytes) -> None:
     made = farm.make()
     with dial(made) as stranger:

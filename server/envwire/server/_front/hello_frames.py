@@ -1,4 +1,7 @@
-"""Reads single frames from a new connection, and no byte beyond them, since the rest belongs to the session."""
+"""What comes first on a new connection: the hello of a direct channel, or a preamble for the gateway that relays one.
+
+Single frames are read, and no byte beyond them, since the rest belongs to the session.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,23 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Awaitable, Callable
+from typing import Final
 
 from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE
+
+RELAY_PREAMBLE: Final = b"envrely\x01"
+"""What a server sends first on a connection for a client of a gateway; the key of the gateway's order follows, and then
+the bytes of a direct channel."""
+
+KEY_BYTES: Final = 16
+"""Length of a key."""
+
+MOST_OPENING: Final = 64
+"""Connections that a server opens at a time for one gateway, which has this many clients wait for it."""
 
 _HELLO_BYTES = 1024
 _DISCARD_BYTES = 1 << 16

@@ -23,9 +23,13 @@ from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.relaying.links import ServerGoneError
 from envwire.farm.gateway.relaying.routing import Routes
 from envwire.server._auth.reloading import server_tls
-from envwire.server._front.farm.relay_preamble import KEY_BYTES, MOST_OPENING
-from envwire.server._front.farm.relay_preamble import PREAMBLE as SERVERS_PREAMBLE
-from envwire.server._front.hello_frames import receive_hello_frame, response_frame
+from envwire.server._front.hello_frames import (
+    KEY_BYTES,
+    MOST_OPENING,
+    RELAY_PREAMBLE,
+    receive_hello_frame,
+    response_frame,
+)
 from envwire.server._front.pipe import PipeEnd
 from envwire.server._front.ports import Acceptor, Bounds, cannot_bind, set_options
 from envwire.server._ipc.refusals import fault_reply, malformed
@@ -137,7 +141,7 @@ class ChannelRelay:
     async def _meet(self, end: _End) -> None:
         """Reads whose connection it is: a client's, or that of a server that was told to connect here."""
         preamble = await asyncio.wait_for(end.read(len(PREAMBLE)), _HELLO_SECONDS)
-        if preamble == SERVERS_PREAMBLE:
+        if preamble == RELAY_PREAMBLE:
             key = await asyncio.wait_for(end.read(KEY_BYTES), _HELLO_SECONDS)
             ordered = self._ordered.pop(key, None)
             if ordered is None or not ordered.take_channel(key, end):

@@ -16,7 +16,7 @@ from typing import Any
 from envwire.codec import FaultError, encode_fault
 from envwire.farm.v1 import farm_pb2
 from envwire.server._front.direct_listener import DirectListener, Peer
-from envwire.server._front.farm.relay_preamble import MOST_OPENING, PREAMBLE
+from envwire.server._front.hello_frames import MOST_OPENING, RELAY_PREAMBLE
 from envwire.server._front.pipe import begin_tls
 from envwire.server._front.ports import set_options
 
@@ -79,7 +79,7 @@ class ChannelOrders:
             address = str(connection.getpeername()[0])
             if self._tls is not None:
                 plain, far = await begin_tls(connection, self._tls, self._host)
-            await asyncio.get_running_loop().sock_sendall(plain, PREAMBLE + order.key)
+            await asyncio.get_running_loop().sock_sendall(plain, RELAY_PREAMBLE + order.key)
         except BaseException:
             plain.close()
             raise

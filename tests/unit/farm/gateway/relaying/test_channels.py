@@ -12,7 +12,7 @@ from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.relaying.channels import ChannelRelay
 from envwire.farm.v1 import farm_pb2
-from envwire.server._front.farm.relay_preamble import MOST_OPENING
+from envwire.server._front.hello_frames import MOST_OPENING
 from envwire.server._front.pipe import PipeEnd
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb

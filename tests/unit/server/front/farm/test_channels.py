@@ -14,7 +14,7 @@ from envwire.farm.v1 import farm_pb2
 from envwire.server._front.direct_listener import Peer
 from envwire.server._front.farm import channels
 from envwire.server._front.farm.channels import ChannelOrders
-from envwire.server._front.farm.relay_preamble import KEY_BYTES, MOST_OPENING, PREAMBLE
+from envwire.server._front.hello_frames import KEY_BYTES, MOST_OPENING, RELAY_PREAMBLE
 from envwire.v1 import direct_pb2
 
 KEY = b"k" * KEY_BYTES
@@ -77,7 +77,7 @@ def test_a_server_connects_to_the_host_that_it_joined() -> None:
     async def play() -> None:
         scene = Scene(direct := Direct())
         scene.order(await scene.listen())
-        assert await scene.seen.get() == PREAMBLE + KEY
+        assert await scene.seen.get() == RELAY_PREAMBLE + KEY
         assert direct.admitted == ["127.0.0.1"]
         assert scene.answers.empty()
         scene.close()
