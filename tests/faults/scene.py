@@ -18,6 +18,7 @@ from tests.faults.hungry_envs import HUNGRY
 if TYPE_CHECKING:
     from envwire.server import Server
 
+_POOL = "event_engine"
 #: All ways to a session that a fault may be in.
 TRANSPORTS = ("unary", "stream", "direct-tcp", "direct-unix")
 
@@ -100,8 +101,21 @@ def files_named(pid: int, name: str) -> int:
 
 
 def threads_of(pid: int) -> int:
-    """Returns how many threads a process has."""
-    return len(os.listdir(f"/proc/{pid}/task"))
+    """Returns how many threads a process has, but for those of `pool_of`."""
+    return sum(name != _POOL for name in _names_of_threads(pid))
+
+
+def pool_of(pid: int) -> int:
+    """Returns how many threads are in gRPC's pool of a process: it grows with load and shrinks in peace."""
+    return _names_of_threads(pid).count(_POOL)
+
+
+def _names_of_threads(pid: int) -> list[str]:
+    names: list[str] = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # ended meanwhile
+            names.append((task / "comm").read_text().strip())
+    return names
 
 
 def transport_of(env: RemoteEnv) -> Any:

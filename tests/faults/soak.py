@@ -38,6 +38,7 @@ from tests.faults.scene import (
     family_of,
     forkserver_of,
     open_files,
+    pool_of,
     resident_bytes,
     serve,
     threads_of,
@@ -66,9 +67,9 @@ class Left:
     def of(cls, server: Server, guard: Guard) -> Left:
         """Observes a server behind a guard, and the processes that it started."""
         family = family_of(server.pid)
-        files = [open_files(pid) for pid in (server.pid, forkserver_of(server.pid))]
+        front, forkserver = open_files(server.pid), open_files(forkserver_of(server.pid))
         sessions = active(server.target, credentials=guard.credentials)
-        return cls(sessions, len(family), *files, threads_of(server.pid))
+        return cls(sessions, len(family), front, forkserver, threads_of(server.pid))
 
 
 class Clients:
@@ -246,7 +247,8 @@ def run(
         settings["sessions_per_process"] = packed
         with serve(**settings, queue=64, **wire.settings, **guard.settings) as server:
             _warm_up(server, guard)
-            before, bytes_before = Left.of(server, guard), resident_bytes(server.pid)
+            before = Left.of(server, guard)
+            pool_before, bytes_before = pool_of(server.pid), resident_bytes(server.pid)
             players = Clients(wire.target, transport, guard, clients, chance, window)
             soak = Soak(server, wire, players, chance, unix=transport == "direct-unix")
             begun = time.monotonic()
@@ -257,6 +259,7 @@ def run(
             seconds = time.monotonic() - begun
             after = _settled(server, guard, before)
             grown = resident_bytes(server.pid) - bytes_before
+            pool_grown = pool_of(server.pid) - pool_before
             processes = family_of(server.pid)
     left = sum(alive(pid) for pid in processes)
     return {
@@ -280,6 +283,7 @@ def run(
         "files left in the forkserver": after.files_of_forkserver - before.files_of_forkserver,
         "threads left in the front": after.threads_of_front - before.threads_of_front,
         "processes after the server's end": left,
+        "threads that gRPC's pool grew by": pool_grown,
         "MiB that the front has grown by": grown >> 20,
     }
 
