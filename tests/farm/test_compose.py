@@ -52,6 +52,23 @@ def test_services_mount_their_own_volume_only(services: dict[str, Any]) -> None:
     assert mounts == {name: [f"{name}:{_MOUNTED}:ro"] for name in _SERVERS | {"gateway", "proxy"}}
 
 
+@pytest.mark.parametrize("file", ["farm-tls.yaml", "farm.yaml", "compose.yaml"])
+def test_files_in_tmp_do_not_fill_the_memory_of_a_container(file: str) -> None:
+    """They count for no process, so that the kernel would end the server for them."""
+    services: dict[str, Any] = yaml.safe_load((_DOCKER / file).read_text())["services"]
+    limited = [each for each in services.values() if "mem_limit" in each and "tmpfs" in each]
+    assert limited
+    for service in limited:
+        [tmp] = service["tmpfs"]
+        path, _, size = tmp.partition(":size=")
+        assert path == "/tmp"
+        assert 2 * mebibytes(size) <= mebibytes(service["mem_limit"])
+
+
+def mebibytes(size: str) -> int:
+    return int(size[:-1]) * {"m": 1, "g": 1024}[size[-1]]
+
+
 def test_nobody_else_meets_the_ca(services: dict[str, Any]) -> None:
     maker = services["secrets"]
     volumes = Counter(mount.partition(":")[0] for mount in maker["volumes"])

@@ -280,6 +280,18 @@ def test_an_environment_sets_nothing_for_other_processes(
     assert {"limits", "priority", "scheduler", "input and output"} <= set(ask(spy, "governed", 0))
 
 
+def test_the_front_is_not_what_memory_that_is_short_ends(
+    spies: tuple[RemoteEnv, RemoteEnv, Server],
+) -> None:
+    """Files in memory count for no process, so that the kernel ended the front for those of an environment."""
+    front, forkserver, session = map(scored, (spies[2].pid, *reversed(ask(spies[0], "pids"))))
+    assert (forkserver, session) == (front, min(front + 300, 1000))
+
+
+def scored(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/oom_score_adj").read_text())
+
+
 @filtered
 def test_an_environment_keeps_no_other_process_from_processors(
     spies: tuple[RemoteEnv, RemoteEnv, Server],

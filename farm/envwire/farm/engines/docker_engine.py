@@ -39,10 +39,12 @@ _JOIN_TOKEN, _TOKENS = "/run/secrets/envwire-join", "/run/secrets/envwire-tokens
 _JOIN_CA = "/run/secrets/envwire-ca"
 #: Processes and threads of a container.
 _PIDS = 8192
+#: Files there are memory of the container that counts for no process: a share of it, so that they do not fill all.
+_TMP, _SHARE_OF_TMP = "/tmp", 4  # noqa: S108 - inside the container
 _HARDENED: dict[str, Any] = {
     "network_mode": "host",
     "read_only": True,
-    "tmpfs": {"/tmp": ""},  # noqa: S108 - inside the container
+    "tmpfs": {_TMP: ""},
     "cap_drop": ["ALL"],
     "security_opt": ["no-new-privileges:true"],
     "pids_limit": _PIDS,
@@ -215,6 +217,7 @@ class DockerEngine:
             options["nano_cpus"] = int(group.cpus * 1e9)
         if group.memory:
             options["mem_limit"] = options["memswap_limit"] = group.memory
+            options["tmpfs"] = {_TMP: f"size={group.memory // _SHARE_OF_TMP}"}
         if group.gpu_count:
             request = self._docker.types.DeviceRequest
             options["device_requests"] = [request(count=group.gpu_count, capabilities=[["gpu"]])]

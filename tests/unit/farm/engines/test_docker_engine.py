@@ -47,6 +47,7 @@ def test_gpus_are_reserved_and_nothing_is_privileged() -> None:
         [request] = options["device_requests"]
         assert (request["Count"], request["Capabilities"]) == (2, [["gpu"]])
         assert (options["mem_limit"], options["memswap_limit"]) == (10**9, 10**9)
+        assert options["tmpfs"] == {"/tmp": "size=250000000"}
         assert (options["read_only"], options["cap_drop"]) == (True, ["ALL"])
         assert "privileged" not in options
 
