@@ -52,7 +52,7 @@ EXPOSE 50051 50052 50053
 STOPSIGNAL SIGTERM
 # A draining server counts as unhealthy, because it takes no more sessions. If clients need certificates, give one to
 # "envwire health" instead.
-HEALTHCHECK --interval=5s --timeout=10s --start-period=30s --retries=3 CMD ["envwire-healthy"]
+HEALTHCHECK --interval=5s --timeout=10s --start-period=60s --retries=3 CMD ["envwire-healthy"]
 # tini reaps orphaned processes of simulators, and forwards SIGTERM.
 ENTRYPOINT ["/usr/bin/tini", "--", "envwire"]
 # --insecure: a container must bind all its addresses to be reachable. Any peer that reaches the port
