@@ -201,7 +201,8 @@ def _die_before_the_front() -> None:
     Files in memory, such as those in /tmp of a container, count for no process: the front was the largest one.
     """
     score = Path("/proc/self/oom_score_adj")
-    with contextlib.suppress(OSError):  # no Linux; or closed by a fork server's rules, whose score is inherited
+    # There is no such file but on Linux, nor where a fork server's rules close it, whose score is inherited.
+    with contextlib.suppress(OSError):
         score.write_text(str(min(int(score.read_text()) + _BEFORE_THE_FRONT, _FIRST)))
 
 
