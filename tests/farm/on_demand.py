@@ -12,7 +12,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from envwire.client import Credentials
+import gymnasium
+import numpy as np
+from typing_extensions import Self
+
+from envwire.client import Credentials, RemoteEnv
 from envwire.client._transports.grpc.grpc_connection import open_channel
 from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
 from tests.faults.scene import family_of
@@ -73,6 +77,37 @@ class OnDemand:
 
     def close(self) -> None:
         self._channel.close()
+
+
+class Pole:
+    """A CartPole of a farm, and a local one that takes the same actions: their observations are equal, bit for bit.
+
+    Args:
+        target: HOST:PORT of the farm's gateway.
+        options: For the proxy.
+    """
+
+    def __init__(self, target: str, **options: Any) -> None:
+        self._env = RemoteEnv(target, "CartPole-v1", **options)
+        self._local = gymnasium.make("CartPole-v1")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def reset(self, seed: int) -> None:
+        np.testing.assert_array_equal(
+            self._env.reset(seed=seed)[0], self._local.reset(seed=seed)[0]
+        )
+
+    def step(self, *actions: int) -> None:
+        for action in actions:
+            np.testing.assert_array_equal(self._env.step(action)[0], self._local.step(action)[0])
+
+    def close(self) -> None:
+        self._env.close()
 
 
 @contextlib.contextmanager

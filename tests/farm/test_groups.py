@@ -16,7 +16,7 @@ import pytest
 from envwire.client import CapacityError, RemoteEnv, RemoteVectorEnv
 from envwire.server._auth.client import Scope
 from tests.commands import envwire
-from tests.farm.on_demand import SECONDS, OnDemand, on_demand
+from tests.farm.on_demand import SECONDS, OnDemand, Pole, on_demand
 from tests.secured import certificates, write_tokens
 
 FILE = """
@@ -61,9 +61,8 @@ def test_an_id_that_nobody_serves_yet_is_listed_and_made(farm: OnDemand) -> None
     listed = json.loads(envwire("list", farm.target, "--json").stdout)["environments"]
     assert "CartPole-v1" in [each["id"] for each in listed]
     assert envwire("health", farm.target).stdout.strip() == "SERVING"
-    with RemoteEnv(farm.target, "CartPole-v1") as env:
-        local = gymnasium.make("CartPole-v1")
-        np.testing.assert_array_equal(env.reset(seed=1)[0], local.reset(seed=1)[0])
+    with Pole(farm.target) as pole:
+        pole.reset(seed=1)
         assert farm.state("pole") == "SERVING"
         assert farm.groups()["pole"].servers == 1
     farm.until(farm.is_empty)
@@ -103,17 +102,12 @@ def test_a_module_that_fails_is_tried_again_and_its_last_line_is_said(farm: OnDe
 
 
 def test_a_killed_server_is_replaced_for_its_session(farm: OnDemand) -> None:
-    env, local = (
-        RemoteEnv(farm.target, "CartPole-v1", on_lost="replay"),
-        gymnasium.make("CartPole-v1"),
-    )
-    np.testing.assert_array_equal(env.reset(seed=5)[0], local.reset(seed=5)[0])
-    [pid] = farm.pids()
-    os.killpg(pid, signal.SIGKILL)
-    for action in (0, 1, 0):
-        np.testing.assert_array_equal(env.step(action)[0], local.step(action)[0])
-    farm.until(lambda: "killed by SIGKILL" in farm.groups()["pole"].last_error)
-    env.close()
+    with Pole(farm.target, on_lost="replay") as pole:
+        pole.reset(seed=5)
+        [pid] = farm.pids()
+        os.killpg(pid, signal.SIGKILL)
+        pole.step(0, 1, 0)
+        farm.until(lambda: "killed by SIGKILL" in farm.groups()["pole"].last_error)
 
 
 def test_orders_of_the_operator(farm: OnDemand) -> None:
@@ -169,11 +163,10 @@ idle = 1
         patch.setenv("ENVWIRE_CA", ca)
         with (
             on_demand(tmp_path / "farm.toml") as farm,
-            RemoteEnv(farm.target, "CartPole-v1") as env,
+            Pole(farm.target) as pole,
         ):
-            local = gymnasium.make("CartPole-v1")
-            np.testing.assert_array_equal(env.reset(seed=1)[0], local.reset(seed=1)[0])
-            np.testing.assert_array_equal(env.step(1)[0], local.step(1)[0])
+            pole.reset(seed=1)
+            pole.step(1)
             with pytest.raises(CapacityError, match="holds 1 of the 1 sessions"):
                 RemoteEnv(farm.target, "CartPole-v1")
 

@@ -32,7 +32,7 @@ _CONTROLLERS = (
     "--controllers=deployment-controller,replicaset-controller,serviceaccount-controller,namespace-controller,"
     "garbage-collector-controller,node-lifecycle-controller,taint-eviction-controller,resourcequota-controller,"
     "pod-garbage-collector-controller",
-    "--node-monitor-grace-period=6s",
+    "--node-monitor-grace-period=20s",
     "--node-monitor-period=1s",
     "--leader-elect=false",
     "--secure-port=0",
@@ -52,11 +52,13 @@ class Api:
 
     Args:
         url: Where it is.
+        ca: File of its certificate, which it makes itself.
         token: Whose calls these are.
     """
 
-    def __init__(self, url: str, token: str = _ADMIN) -> None:
+    def __init__(self, url: str, ca: Path, token: str = _ADMIN) -> None:
         self.url = url
+        self.ca = ca
         self._token = token
         self._trust = ssl._create_unverified_context()
 
@@ -81,7 +83,7 @@ class Api:
 
     def kubeconfig(self, path: Path) -> Path:
         """Writes a kubeconfig with which a program makes calls as this one does."""
-        cluster = {"server": self.url, "insecure-skip-tls-verify": True}
+        cluster = {"server": self.url, "certificate-authority": str(self.ca)}
         context = {"cluster": "test", "user": "test", "namespace": NAMESPACE}
         config = {
             "apiVersion": "v1",
@@ -128,7 +130,7 @@ def control_plane(folder: Path, *, controllers: bool = True) -> Iterator[Api]:
         key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
     (folder / "tokens.csv").write_text(f'{_ADMIN},admin,1,"system:masters"\n')
-    api = Api(f"https://127.0.0.1:{port}")
+    api = Api(f"https://127.0.0.1:{port}", folder / "apiserver.crt")
     config = api.kubeconfig(folder / "admin.json")
     with contextlib.ExitStack() as stack:
 
@@ -193,5 +195,5 @@ def _permit(api: Api) -> None:
 def kubeconfig(api: Api, folder: Path, account: str = "gateway") -> str:
     """Returns a kubeconfig with which a farm has the permissions of a service account."""
     asked = api.call("POST", f"{ACCOUNTS}/{account}/token", {"spec": {"expirationSeconds": 3600}})
-    mine = Api(api.url, asked["status"]["token"])
+    mine = Api(api.url, api.ca, asked["status"]["token"])
     return str(mine.kubeconfig(folder / f"{account}.json"))

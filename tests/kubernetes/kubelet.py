@@ -34,7 +34,11 @@ class Container:
 
     def __init__(self, pod: Mapping[str, Any]) -> None:
         self.name: str = pod["metadata"]["name"]
+        self.uid: str = pod["metadata"]["uid"]
         self.namespace: str = pod["metadata"]["namespace"]
+        volumes = pod["spec"]["volumes"]
+        #: The Secrets that it waits for.
+        self.lacking = {each["secret"]["secretName"] for each in volumes if "secret" in each}
         [self._spec] = pod["spec"]["containers"]
         self._http = free_port()
         self._process: subprocess.Popen[bytes] | None = None
@@ -62,6 +66,8 @@ class Container:
         if self._spec["image"] != IMAGE:
             text = f'failed to pull image "{self._spec["image"]}": not found'
             return self._status({"waiting": {"reason": "ErrImagePull", "message": text}})
+        if self.lacking:
+            return self._status({"waiting": {"reason": "ContainerCreating"}})
         if self._process is not None and self._process.poll() is not None:
             self._end(self._process.returncode)
         if self._process is None and time.monotonic() < self._not_before:
@@ -133,10 +139,11 @@ class Container:
             self._process.terminate()
 
     def kill(self) -> None:
-        """Ends it, with all of its processes."""
+        """Ends it, with all of its processes, and forgets its output."""
         if self._process is not None and self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait(60)
+        self._output.close()
 
 
 class Node:
@@ -181,14 +188,39 @@ class Node:
         listed = self._api.get(f"/api/v1/pods?fieldSelector=spec.nodeName%3D{self.name}")
         pods = {each["metadata"]["name"]: each for each in listed["items"]}
         for name, pod in pods.items():
-            each = self._containers.setdefault(name, Container(pod))
+            if name not in self._containers:
+                self._containers[name] = Container(pod)
+            each = self._containers[name]
             if "deletionTimestamp" in pod["metadata"]:
                 self._stop(each)
                 continue
+            self._mount(each)
             status = each.step()
             if status != each.told:
                 self._api.patch(f"{each.path}/status", {"status": status})
                 each.told = status
+
+    def _mount(self, container: Container) -> None:
+        """Mounts the Secrets that are there, and warns once of those that are not."""
+        for secret in sorted(container.lacking):
+            try:
+                self._api.get(f"/api/v1/namespaces/{container.namespace}/secrets/{secret}")
+                container.lacking.discard(secret)
+            except urllib.error.HTTPError as error:
+                if error.code == 404 and container.told is None:
+                    self._warn(container, f'MountVolume.SetUp failed: secret "{secret}" not found')
+
+    def _warn(self, container: Container, text: str) -> None:
+        pod = {"kind": "Pod", "name": container.name, "namespace": container.namespace}
+        event = {
+            "metadata": {"generateName": container.name},
+            "involvedObject": {**pod, "uid": container.uid},
+            "type": "Warning",
+            "reason": "FailedMount",
+            "message": text,
+            "lastTimestamp": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        self._api.call("POST", f"/api/v1/namespaces/{container.namespace}/events", event)
 
     def _stop(self, container: Container) -> None:
         if container.name not in self._stopping:
@@ -196,7 +228,7 @@ class Node:
             container.stop()
         if container.has_ended:
             self._api.call("DELETE", container.path, {"gracePeriodSeconds": 0})
-            self._containers.pop(container.name, None)
+            self._containers.pop(container.name).kill()
 
     def vanish(self) -> None:
         """Ends it all of a sudden, as a machine without power: nothing is reported any more."""

@@ -179,7 +179,7 @@ async def test_changed_groups(it: Scene) -> None:
 def test_permissions(api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without them the error names the one that is missing; with the manifests' a gateway still reads no Secret."""
     config = json.loads(Path(kubeconfig(api, tmp_path)).read_text("utf-8"))
-    gateway = Api(api.url, config["users"][0]["user"]["token"])
+    gateway = Api(api.url, api.ca, config["users"][0]["user"]["token"])
     assert gateway.get(PODS)["kind"] == "PodList"
     with pytest.raises(urllib.error.HTTPError, match="403"):
         gateway.get(f"/api/v1/namespaces/{NAMESPACE}/secrets")

@@ -46,9 +46,10 @@ class KubernetesApi:
         self._ended = threading.Event()
         self._lock = threading.Lock()
 
-    async def list(self, what: str, selector: str) -> list[dict[str, Any]]:
-        """Returns the objects with some labels: "deployment" or "pod"."""
-        found = await self._call(what, "list_namespaced_", label_selector=selector)
+    async def list(self, what: str, selector: str = "", fields: str = "") -> list[dict[str, Any]]:
+        """Returns the objects with some labels and fields: "deployment", "pod" or "event"."""
+        selectors = {"label_selector": selector, "field_selector": fields}
+        found = await self._call(what, "list_namespaced_", **selectors)
         return found["items"]  # type: ignore[no-any-return]
 
     async def create(self, what: str, body: Mapping[str, Any]) -> None:
@@ -85,7 +86,7 @@ class KubernetesApi:
         errors = self._package.client.exceptions
         try:
             self._connect()
-            api = self._core if what == "pod" else self._apps
+            api = self._core if what in ("pod", "event") else self._apps
             answer = getattr(api, verb + what)(
                 **arguments,
                 namespace=self.namespace,

@@ -9,6 +9,7 @@ look after the same Deployments: numbers are set and not added, and a pod is cho
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -28,12 +29,17 @@ from envwire.farm.engines.kubernetes_pods import (
     DELETION_COST,
     Pod,
     creation_failure,
+    newest_warnings,
     read_pod,
+    warned,
 )
+from envwire.farm.gateway.groups.failures import EngineError
 from envwire.farm.gateway.groups.group_config import GroupConfig
 
 #: How often a number is set again that another gateway changed in between.
 _ATTEMPTS = 5
+#: Seconds between two looks at Kubernetes' warnings, which are of the whole namespace.
+_WARNINGS_SECONDS = 5.0
 
 
 class KubernetesEngine:
@@ -60,6 +66,8 @@ class KubernetesEngine:
         self._selector = f"{FARM}={farm}"
         self._pods: dict[str, Pod] = {}
         self._told: set[str] = set()
+        self._warnings: dict[str, str] = {}
+        self._warnings_due = 0.0
         self._is_prepared = False
 
     async def scale(self, group: GroupConfig, servers: int, stop: Sequence[str] = ()) -> None:
@@ -116,7 +124,8 @@ class KubernetesEngine:
     async def observe(self) -> Mapping[str, Observed]:
         """Returns the pods of all groups (see `Engine.observe`)."""
         deployments = await self._api.list("deployment", self._selector)
-        pods = [read_pod(each, GROUP) for each in await self._api.list("pod", self._selector)]
+        listed = await self._api.list("pod", self._selector)
+        pods = await self._warned([read_pod(each, GROUP) for each in listed])
         self._pods = {each.name: each for each in pods}
         if not self._is_prepared:
             await self._prepare(deployments)
@@ -132,6 +141,18 @@ class KubernetesEngine:
             found[1] for each in deployments if (found := creation_failure(each))
         }
         return seen
+
+    async def _warned(self, pods: Sequence[Pod]) -> list[Pod]:
+        """Returns the pods with what those lack whose containers are being created."""
+        now = asyncio.get_running_loop().time()
+        if now >= self._warnings_due and any(each.doing for each in pods):
+            self._warnings_due = now + _WARNINGS_SECONDS
+            fields = "type=Warning,involvedObject.kind=Pod"
+            with contextlib.suppress(
+                EngineError
+            ):  # a farm that may not read events goes on without
+                self._warnings = newest_warnings(await self._api.list("event", fields=fields))
+        return [warned(each, self._warnings.get(each.name, "")) for each in pods]
 
     async def _prepare(self, deployments: Iterable[Mapping[str, Any]]) -> None:
         """Deletes what is left of other groups, and gives changed groups their new settings.

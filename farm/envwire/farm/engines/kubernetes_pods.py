@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from envwire.farm.gateway.groups.failures import Failure, Kind
@@ -92,6 +92,19 @@ def read_pod(pod: Mapping[str, Any], group_label: str) -> Pod:
         failure_id=f"{about['uid']} {ended} {_HOPELESS.get(reason, '')} {removed}",
         is_hopeless=not removed and (reason in _HOPELESS or reason == _CRASHING),
     )
+
+
+def newest_warnings(events: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Returns what Kubernetes warned of last, by the name of the pod."""
+    told = sorted(events, key=lambda each: each.get("lastTimestamp") or each.get("eventTime") or "")
+    return {each["involvedObject"]["name"]: _end(each.get("message", "")) for each in told}
+
+
+def warned(pod: Pod, warning: str) -> Pod:
+    """Returns a pod with what it lacks, such as a Secret, while its container is being created."""
+    if not pod.doing or not warning:
+        return pod
+    return pod._replace(doing="", lacking=f"its container is not created: {warning}")
 
 
 def _lacking(status: Mapping[str, Any]) -> str:

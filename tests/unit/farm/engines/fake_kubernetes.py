@@ -22,7 +22,11 @@ class Cluster:
     """
 
     def __init__(self) -> None:
-        self.objects: dict[str, dict[str, dict[str, Any]]] = {"deployment": {}, "pod": {}}
+        self.objects: dict[str, dict[str, dict[str, Any]]] = {
+            "deployment": {},
+            "pod": {},
+            "event": {},
+        }
         self.forbidden: set[str] = set()
         self.quota = 100
         self.calls: list[str] = []
@@ -51,6 +55,15 @@ class Cluster:
         """Has a pod's container wait for a reason."""
         waiting = {"waiting": {"reason": reason, "message": message}}
         self.set_status(pod, phase="Pending", containerStatuses=[{"state": waiting}])
+
+    def warn(self, pod: str, message: str) -> None:
+        """Has the kubelet warn of a pod."""
+        number = next(self._numbers)
+        self.objects["event"][str(number)] = {
+            "involvedObject": {"name": pod},
+            "lastTimestamp": f"2026-01-01T00:00:{number:02}Z",
+            "message": message,
+        }
 
     def run(self, pod: str) -> None:
         self.set_status(pod, phase="Running", containerStatuses=[{"state": {"running": {}}}])
@@ -125,8 +138,11 @@ class FakeApi(KubernetesApi):
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
 
-    async def list(self, what: str, selector: str) -> list[dict[str, Any]]:
+    async def list(self, what: str, selector: str = "", fields: str = "") -> list[dict[str, Any]]:
         self._check("list", what)
+        if fields:
+            assert fields == "type=Warning,involvedObject.kind=Pod"
+            return [*self._cluster.objects[what].values()]
         name, _, value = selector.partition("=")
         objects = self._cluster.objects[what].values()
         return [

@@ -330,3 +330,30 @@ def test_without_a_cluster_the_engine_says_so(
             await KubernetesEngine("farm", [group()], asyncio.Event(), KubernetesApi()).observe()
 
     asyncio.run(run())
+
+
+@scene
+async def test_a_secret_that_is_missing_is_what_its_server_lacks(it: Scene) -> None:
+    """Kubernetes says so in an event alone: the pod's status is that of a container that is being created."""
+    await it.engine.scale(it.group, 1)
+    it.cluster.settle()
+    [pod] = it.cluster.pods
+    it.cluster.wait(pod, "ContainerCreating")
+    it.cluster.warn("another", "something else")
+    it.cluster.warn(pod, "network is not ready")
+    it.cluster.warn(pod, 'MountVolume.SetUp failed for volume "secret" : secret "lab" not found')
+    seen = await it.look()
+    assert seen.lacking.startswith("its container is not created: MountVolume.SetUp failed")
+    assert seen.lacking.endswith('secret "lab" not found')
+    assert not seen.doing
+    it.cluster.run(pod)
+    assert not (await it.look()).lacking
+
+
+@scene
+async def test_warnings_that_the_farm_may_not_read_are_left_out(it: Scene) -> None:
+    it.cluster.forbidden.add("list event")
+    await it.engine.scale(it.group, 1)
+    it.cluster.settle()
+    it.cluster.wait(*it.cluster.pods, "ContainerCreating")
+    assert (await it.look()).doing.startswith("its container is being created")
