@@ -19,7 +19,6 @@ FUZZ_SECONDS ?= 120
 MAKES ?= 5000
 STEP_SECONDS ?= 150
 LABELS = --build-arg VERSION=$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) --build-arg REVISION=$(shell git rev-parse HEAD)
-LANGUAGE_TESTS ?= long or not long
 # Number of tests that run at once: `auto` is two for each processor, because most tests wait for other processes.
 AT_ONCE ?= auto
 PARALLEL = --at-once $(AT_ONCE)
@@ -105,7 +104,8 @@ test-pettingzoo: $(ZOO)/.ready ## Run PettingZoo's own tests on remote environme
 
 $(PACKAGE)/.ready:
 	$(PYTHON) -m venv $(PACKAGE)
-	$(PACKAGE)/bin/pip install --quiet build pytest pytest-timeout
+	$(PACKAGE)/bin/pip install --quiet --upgrade pip
+	$(PACKAGE)/bin/pip install --quiet build 'hatchling>=1.24' 'hatch-fancy-pypi-readme>=24.1' pytest pytest-timeout
 	@touch $@
 
 test-package: $(PACKAGE)/.ready ## Build the sdists and the wheels, and test them outside the checkout: client only, server, farm.
@@ -142,11 +142,16 @@ $(TYPESCRIPT)/node_modules/.ready: $(TYPESCRIPT)/package-lock.json
 protos-typescript: $(TYPESCRIPT)/node_modules/.ready ## Regenerate the TypeScript code of the protos.
 	npm run --prefix $(TYPESCRIPT) generate
 
-test-typescript: $(VENV)/.dev protos-typescript ## Check the TypeScript library: generated code, style, types, its own tests and tests with Python (installs npm packages).
+build-typescript: protos-typescript
+	npm run --prefix $(TYPESCRIPT) pretest
+
+check-typescript: build-typescript
 	git diff --exit-code -- $(TYPESCRIPT)/src/gen
 	npm run --prefix $(TYPESCRIPT) lint
-	npm test --prefix $(TYPESCRIPT)
-	$(BIN)/python -m pytest -m '$(LANGUAGE_TESTS)' tests/languages -k typescript
+	npm test --prefix $(TYPESCRIPT) --ignore-scripts
+
+test-typescript: $(VENV)/.dev check-typescript ## Check the TypeScript library: generated code, style, types, its own tests and tests with Python (installs npm packages).
+	$(BIN)/python -m pytest -m 'long or not long' tests/languages -k typescript
 
 CPP := client/cpp
 
@@ -155,10 +160,12 @@ build-cpp:
 	cmake -S $(CPP) -B $(CPP)/build -G Ninja
 	cmake --build $(CPP)/build
 
-test-cpp: $(VENV)/.dev build-cpp ## Check the C++ library: format, its own tests and tests with Python (installs gRPC and tools on Debian).
+check-cpp: build-cpp
 	git ls-files '$(CPP)/*.cc' '$(CPP)/*.h' '$(CPP)/*.hpp' | xargs clang-format --dry-run --Werror
 	ctest --test-dir $(CPP)/build --output-on-failure
-	$(BIN)/python -m pytest -m '$(LANGUAGE_TESTS)' tests/languages -k "cpp or c_header"
+
+test-cpp: $(VENV)/.dev check-cpp ## Check the C++ library: format, its own tests and tests with Python (installs gRPC and tools on Debian).
+	$(BIN)/python -m pytest -m 'long or not long' tests/languages -k "cpp or c_header"
 
 lint-cpp: build-cpp ## Check the C++ library with clang-tidy (takes minutes).
 	git ls-files '$(CPP)/src/*.cc' '$(CPP)/examples/*.cc' '$(CPP)/benchmarks/*.cc' | xargs -n 3 -P 2 clang-tidy -quiet -p $(CPP)/build

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+#: Beside tests that compute, and with a slow index.
+INSTALL_SECONDS = 900
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,11 @@ def artefacts(tmp_path_factory: pytest.TempPathFactory) -> Artefacts:
 
 
 def _build(source: Path, out: Path) -> tuple[Path, Path]:
-    """Builds the sdist and the wheel of one distribution."""
+    """Builds the sdist and the wheel of one distribution, with what `make test-package` has installed for that only."""
     subprocess.run(
-        [sys.executable, "-m", "build", "--outdir", out, source],
+        [sys.executable, "-m", "build", "--no-isolation", "--outdir", out, source],
         check=True,
-        timeout=300,
+        timeout=INSTALL_SECONDS,
         stdout=subprocess.DEVNULL,
     )
     (sdist,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
@@ -45,12 +47,21 @@ def _build(source: Path, out: Path) -> tuple[Path, Path]:
 
 
 def install(where: Path, *requirements: str) -> Path:
-    """Makes a virtual environment with some requirements; returns its `bin`."""
-    venv.create(where, with_pip=True)
-    python = where / "bin" / "python"
-    command = [python, "-m", "pip", "install", "--quiet", *requirements]
-    subprocess.run(command, check=True, timeout=300, cwd=where)
+    """Installs requirements in a virtual environment, which it makes if there is none; returns its `bin`."""
+    if not where.joinpath("bin").exists():
+        venv.create(where)
+    subprocess.run(
+        [*pip(where / "bin"), "install", "--quiet", *requirements],
+        check=True,
+        timeout=INSTALL_SECONDS,
+        cwd=where,
+    )
     return where / "bin"
+
+
+def pip(programs: Path) -> list[str | Path]:
+    """Returns the command of pip, which itself is in none of the environments."""
+    return [sys.executable, "-m", "pip", "--python", programs / "python"]
 
 
 @pytest.fixture(scope="session")
@@ -61,12 +72,5 @@ def client(artefacts: Artefacts, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 @pytest.fixture(scope="session")
 def full(artefacts: Artefacts, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The `bin` of an environment with the sdist and the extras of server and Gymnasium."""
-    return install(tmp_path_factory.mktemp("full"), f"{artefacts.sdist}[server,gymnasium]")
-
-
-@pytest.fixture(scope="session")
-def farm(artefacts: Artefacts, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The `bin` of an environment with the core and its extra [farm], whose wheel is no index's."""
-    requirements = (f"{artefacts.wheel}[server,farm]", str(artefacts.farm))
-    return install(tmp_path_factory.mktemp("farm"), *requirements)
+    """The `bin` of an environment with the extras of server and Gymnasium; a test adds the farm to it."""
+    return install(tmp_path_factory.mktemp("full"), f"{artefacts.wheel}[server,gymnasium]")
