@@ -30,10 +30,10 @@ def _newest(prefix: str) -> str:
 IDS = (
     "CartPole-v1",
     "Pendulum-v1",
+    "FrozenLake-v1",
     "Acrobot-v1",
     "MountainCar-v0",
     "MountainCarContinuous-v0",
-    "FrozenLake-v1",
     _newest("Taxi-v"),
     "Blackjack-v1",
     _newest("CliffWalking-v"),
@@ -80,7 +80,7 @@ def test_gymnasiums_checker_passes(
     env.close()
 
 
-@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("env_id", first(IDS, 3))
 def test_environments_match(server: Server, env_id: str) -> None:
     local = gymnasium.make(env_id, render_mode="rgb_array")
     remote = RemoteEnv(server.target, env_id, render_mode="rgb_array")

@@ -15,20 +15,20 @@ from envwire.testing.comparing import identical
 from tests.direct.conftest import SETTINGS
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.test_resuming import expected, play
+from tests.tiers import cross
 
 TRANSPORTS = ("stream", "unary")
 STEPS = 5
 #: On the link; in a message slot; apart from the message as well; too large for a slot.
 SHAPES = ((100, 600), (500, 400), (900, 1000), (17, 1024, 1024))
+ENVS: list[dict[str, Any]] = [
+    *({"shape": shape} for shape in SHAPES),
+    {"shape": (900, 1000), "chatty": True},
+    {"shape": (900, 1000), "uneven": True},
+]
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize(
-    "kwargs",
-    [{"shape": shape} for shape in SHAPES]
-    + [{"shape": (900, 1000), "chatty": True}, {"shape": (900, 1000), "uneven": True}],
-    ids=str,
-)
+@pytest.mark.parametrize(("transport", "kwargs"), cross(TRANSPORTS, ENVS))
 def test_an_episode_is_the_same_bit_for_bit(
     direct: Server, transport: str, kwargs: dict[str, Any]
 ) -> None:

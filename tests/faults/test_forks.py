@@ -52,7 +52,7 @@ failures, over = [], threading.Event()
 
 def go():
     try:
-        play(250)
+        play(80)
     except BaseException as error:
         failures.append(error)
     over.set()
@@ -66,7 +66,7 @@ assert not failures, failures
 """
 
 DURING_A_SLOW_STEP = """
-with closing(make(patience=1.0)) as env:
+with closing(make(patience=0.3)) as env:
     env.reset(seed=1)
     answers = []
     thread = threading.Thread(target=lambda: answers.append(env.step(Appetite.TIME)))

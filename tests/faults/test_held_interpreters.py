@@ -13,6 +13,7 @@ import pytest
 from envwire.server import Server
 from tests.faults.scene import TRANSPORTS, active, eventually
 from tests.faults.test_loss import kill_sessions
+from tests.tiers import first
 
 LEASE = 1.0
 #: Steps after each line of its input, holding the interpreter before it for as long as the line says.
@@ -65,7 +66,7 @@ class Client:
         self.process.communicate()
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", first(TRANSPORTS, 2))
 def test_a_held_interpreter_keeps_its_session(server: Server, transport: str) -> None:
     client = Client(server.target, transport)
     assert client.ask(held=4 * LEASE) == "stepped"
@@ -80,7 +81,7 @@ def test_a_killed_unary_client_still_frees_its_slot(server: Server) -> None:
     assert eventually(lambda: active(server.target) == 0, 20 * LEASE)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("transport", first(TRANSPORTS, 2))
 def test_a_stopped_client_learns_at_once_that_its_session_is_lost(
     server: Server, transport: str
 ) -> None:

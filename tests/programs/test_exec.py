@@ -87,6 +87,7 @@ def test_a_vector_is_the_programs_own(target: str) -> None:
 
 
 def test_a_lost_program_is_replayed(target: str) -> None:
+    before = running()
     with (
         RemoteEnv(target, "CartPole-v1", on_lost="replay") as remote,
         make("CartPole-v1") as local,
@@ -94,7 +95,7 @@ def test_a_lost_program_is_replayed(target: str) -> None:
         assert identical(remote.reset(seed=5), local.reset(seed=5))
         for step in range(8):
             if step == 4:
-                pid = running()[-1]
+                (pid,) = set(running()) - set(before)
                 os.kill(pid, signal.SIGKILL)
             assert identical(remote.step(step % 2), local.step(step % 2))
 
@@ -108,17 +109,26 @@ ENDS = {
 }
 
 
+@pytest.fixture(scope="module")
+def other(target: str) -> Iterator[tuple[Any, Any]]:
+    """An environment that nothing happens to, and the same here."""
+    with RemoteEnv(target, "CartPole-v1") as remote, make("CartPole-v1") as local:
+        yield remote, local
+
+
 @pytest.mark.parametrize("action", ENDS)
-def test_a_program_that_fails_touches_no_other(target: str, action: int) -> None:
+def test_a_program_that_fails_touches_no_other(
+    target: str, other: tuple[Any, Any], action: int
+) -> None:
+    remote, local = other
+    assert identical(remote.reset(seed=1), local.reset(seed=1))
     kind, how, said = ENDS[action]
-    with RemoteEnv(target, "CartPole-v1") as other, make("CartPole-v1") as local:
-        assert identical(other.reset(seed=1), local.reset(seed=1))
-        failing = RemoteEnv(target, "Faulty-v0")
-        failing.reset(seed=1)
-        with pytest.raises(kind, match=how) as caught:
-            failing.step(action)
-        assert said in str(caught.value)
-        assert identical(other.step(1), local.step(1))
+    failing = RemoteEnv(target, "Faulty-v0")
+    failing.reset(seed=1)
+    with pytest.raises(kind, match=how) as caught:
+        failing.step(action)
+    assert said in str(caught.value)
+    assert identical(remote.step(1), local.step(1))
 
 
 #: A server that others can reach has lists.

@@ -17,9 +17,9 @@ from tests.vector.conftest import HOSTED, SETTINGS
 from tests.vector.faces import FAMILIES, Family
 from tests.vector.test_replay import kill_some
 
-SIZE, STEPS, LIMIT = 8, 900, 400
+SIZE, STEPS, LIMIT = 8, 540, 400
 #: Late, again at the next step, and again when hardly anything is known of the new sessions.
-KILLS = (700, 701, 730)
+KILLS = (450, 451, 480)
 
 
 @pytest.fixture(scope="module")
