@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from envwire.server._worker.confining.control_groups import ControlGroups
 from tests.adversary.client import RefusedError
+from tests.faults.scene import alive, files_of, parents, processor_seconds, resident_bytes
 
 if TYPE_CHECKING:
     from tests.adversary.servers import Target
@@ -45,15 +46,6 @@ def has_control_groups() -> bool:
     return group is not None
 
 
-def _status(pid: int) -> tuple[str, int]:
-    """Returns state and parent of a process; as of a dead one when it is gone."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return "X", 0
-    return fields[0], int(fields[1])
-
-
 def _marked(pid: int, mark: bytes) -> bool:
     try:
         return mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
@@ -63,14 +55,13 @@ def _marked(pid: int, mark: bytes) -> bool:
 
 def processes_of(front: int, mark: str) -> set[int]:
     """Returns the living processes of a server: its descendants, and all that carry its mark wherever they went."""
-    status = {int(entry): _status(int(entry)) for entry in os.listdir("/proc") if entry.isdigit()}
-    alive = {pid: parent for pid, (state, parent) in status.items() if state not in "ZX"}
+    living = parents()
     sign = f"{MARK}={mark}".encode()
-    found = {pid for pid in alive if pid == front or _marked(pid, sign)}
+    found = {pid for pid in living if pid == front or _marked(pid, sign)}
     size = -1
     while len(found) != size:
         size = len(found)
-        found |= {pid for pid, parent in alive.items() if parent in found}
+        found |= {pid for pid, parent in living.items() if parent in found}
     return found
 
 
@@ -80,8 +71,7 @@ def memory_of(pid: int) -> int:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
     except (OSError, StopIteration):
-        pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
-        return int(pages) * os.sysconf("SC_PAGESIZE")
+        return resident_bytes(pid)
 
 
 def peak_of(pid: int) -> int:
@@ -96,17 +86,9 @@ def descriptors_of(pid: int) -> int:
     The event loop's spare one does not count: it is opened with the first session, and stays.
     """
     try:
-        opened = os.listdir(f"/proc/{pid}/fd")
+        return sum(name != os.devnull for name in files_of(pid))
     except PermissionError:
         return -1
-    return len(opened) - sum(_is_spare(f"/proc/{pid}/fd/{each}") for each in opened)
-
-
-def _is_spare(descriptor: str) -> bool:
-    try:
-        return os.readlink(descriptor) == os.devnull
-    except FileNotFoundError:  # it was closed meanwhile
-        return False
 
 
 @dataclass(frozen=True)
@@ -155,29 +137,21 @@ def peak_within(target: Target, more_bytes: int) -> Iterator[None]:
     assert grown <= more_bytes, f"the front grew by {grown >> 20} MiB, not {more_bytes >> 20}"
 
 
-def processor_seconds_of(pid: int) -> float:
-    """Returns the processor time that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 @contextmanager
 def memory_given_back(pid: int) -> Iterator[None]:
     """Checks that a front has as much memory after all attacks as before them, or is gone."""
     before = memory_of(pid)
     yield
-    given_back = eventually(
-        lambda: _status(pid)[0] in "ZX" or memory_of(pid) <= before + KEPT_BYTES
-    )
+    given_back = eventually(lambda: not alive(pid) or memory_of(pid) <= before + KEPT_BYTES)
     assert given_back, f"memory of the front: {before >> 20} MiB, {memory_of(pid) >> 20} MiB"
 
 
 @contextmanager
 def processor_time_within(target: Target, seconds: float) -> Iterator[None]:
     """Checks that the front used no more processor time for an attack."""
-    before = processor_seconds_of(target.pid)
+    before = processor_seconds(target.pid)
     yield
-    used = processor_seconds_of(target.pid) - before
+    used = processor_seconds(target.pid) - before
     assert used <= seconds, f"the front was busy for {used:.1f} s, not {seconds:g}"
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from envwire.client.gymnasium import RemoteEnv, RemoteVectorEnv
 from envwire.server import Server
-from tests.faults.test_loss import kill_sessions
+from tests.faults.scene import kill_sessions
 
 torch = pytest.importorskip("torch", reason="make test-agents installs it")
 sb3 = pytest.importorskip("stable_baselines3", reason="make test-agents installs it")

@@ -17,7 +17,7 @@ import pytest
 
 from envwire.server import Server
 from envwire.testing.comparing import identical
-from tests.faults.test_loss import sessions
+from tests.faults.scene import sessions_of
 from tests.languages.programs import LANGUAGES, program
 from tests.programs.test_exec import SIMULATOR
 from tests.vector.conftest import guard, servers, vector_server  # noqa: F401  # pyright: ignore[reportUnusedImport]
@@ -140,7 +140,7 @@ def test_ppo_does_not_notice_that_sessions_die() -> None:
 
         def disturb(variables: dict[str, Any], _: Any) -> bool:
             if variables["self"].num_timesteps in {100, 1000, 1004, 1900}:
-                os.kill(sessions(fragile)[-1], signal.SIGKILL)
+                os.kill(sessions_of(fragile)[-1], signal.SIGKILL)
             return True
 
         env: Any = RemoteVecEnv(fragile.target, "CartPole-v1", COUNT, sessions=2, on_lost="replay")

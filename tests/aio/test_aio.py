@@ -29,8 +29,8 @@ from tests.conftest import HOSTED, ROOT
 from tests.direct.detour import through
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.relay import Cut, How, Relay
-from tests.faults.scene import active, eventually, family_of
-from tests.faults.test_loss import kill_sessions, start
+from tests.faults.scene import active, eventually, family_of, kill_sessions
+from tests.faults.test_loss import start
 from tests.hosted_envs import Fault
 from tests.secured import GUARDS, Guard
 from tests.tiers import cross, first

@@ -17,7 +17,7 @@ from envwire.server import InProcessTransport, Server
 from envwire.testing.comparing import identical
 from tests.compliance.changing_envs import CHANGING, NATIVE, RENEWING
 from tests.conftest import ROOT
-from tests.faults.test_loss import kill_sessions
+from tests.faults.scene import kill_sessions
 
 IDS = (CHANGING, NATIVE, RENEWING)
 IMPORTS = ["tests.compliance.changing_envs"]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import gc
-import mmap
 import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -26,6 +24,15 @@ from tests.device.conftest import ID, SETTINGS
 from tests.device.hosted import Drift, Drifts
 from tests.device.libraries import INSTALLED, to
 from tests.device.test_arrays import NATIVE, actions, same, shares
+from tests.faults.scene import (
+    address_space,
+    eventually,
+    files_named,
+    files_of,
+    kill_sessions,
+    resident_bytes,
+    sessions_of,
+)
 from tests.operations.test_http_port import Port
 
 #: `ENVWIRE_MAKES=1000` is the long form.
@@ -36,24 +43,15 @@ KILLS = int(os.environ.get("ENVWIRE_KILLS", "3"))
 def shared(pid: int | str = "self") -> int:
     """Returns how often a process has mapped, or holds a descriptor of, shared memory of a device."""
     name = "/memfd:envwire-device"
-    held = 0
-    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-        try:
-            held += os.readlink(descriptor).startswith(name)
-        except OSError:
-            continue  # it was closed meanwhile
-    return held + Path(f"/proc/{pid}/maps").read_text().count(name)
+    return files_named(pid, name) + address_space(pid).count(name)
 
 
 def usage(*pids: int | str) -> list[tuple[int, int, int]]:
     """Returns each process's descriptors, mappings of memory without a name, and resident megabytes."""
-    used = []
-    for pid in pids:
-        mapped = Path(f"/proc/{pid}/maps").read_text().count("/memfd:")
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-        descriptors = len(os.listdir(f"/proc/{pid}/fd"))
-        used.append((descriptors, mapped, pages * mmap.PAGESIZE // 2**20))
-    return used
+    return [
+        (len(files_of(pid)), address_space(pid).count("/memfd:"), resident_bytes(pid) // 2**20)
+        for pid in pids
+    ]
 
 
 def flat(before: list[tuple[int, int, int]], now: list[tuple[int, int, int]]) -> bool:
@@ -62,22 +60,6 @@ def flat(before: list[tuple[int, int, int]], now: list[tuple[int, int, int]]) ->
         found <= descriptors and mapped <= maps and megabytes < most + 24
         for (descriptors, maps, most), (found, mapped, megabytes) in zip(before, now, strict=True)
     )
-
-
-def children(pid: int) -> list[int]:
-    threads = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
-
-
-def sessions(server: Server) -> list[int]:
-    return [child for forkserver in children(server.pid) for child in children(forkserver)]
-
-
-def eventually(condition: Any) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")
@@ -98,16 +80,11 @@ def alone() -> Iterator[Server]:
         yield server
 
 
-def kill_sessions(server: Server) -> None:
-    for pid in sessions(server):
-        os.kill(pid, signal.SIGKILL)
-
-
 @pytest.mark.parametrize("library", ["own", *INSTALLED])
 def test_makes_and_closes_leave_nothing(packed: Server, library: str) -> None:
     kwargs = {"library": library}
     action = to(library, [[0.0] * 3] * 4)
-    processes = "self", packed.pid, *sessions(packed)
+    processes = "self", packed.pid, *sessions_of(packed)
 
     def play() -> None:
         with closing(RemoteVectorEnv(packed.target, ID, 4, env_kwargs=kwargs, **NATIVE)) as env:
@@ -118,13 +95,13 @@ def test_makes_and_closes_leave_nothing(packed: Server, library: str) -> None:
 
     play()  # which imports the library, here and there
     gc.collect()
-    eventually(lambda: shared(processes[-1]) == 0)
+    assert eventually(lambda: shared(processes[-1]) == 0)
     before, given = usage(*processes), len(_given)
     for _ in range(MAKES):
         play()
     gc.collect()
     assert len(_given) <= given
-    eventually(lambda: flat(before, usage(*processes)))
+    assert eventually(lambda: flat(before, usage(*processes)))
     assert shared(processes[-1]) == shared() == 0
 
 
@@ -141,7 +118,7 @@ while True:
 
 
 def test_a_killed_client_leaves_nothing(packed: Server) -> None:
-    (process,) = sessions(packed)
+    (process,) = sessions_of(packed)
     for _ in range(KILLS):
         client = subprocess.Popen(
             [sys.executable, "-c", _CLIENT, packed.target],
@@ -153,7 +130,7 @@ def test_a_killed_client_leaves_nothing(packed: Server) -> None:
         assert shared(process) > 0
         os.kill(client.pid, signal.SIGKILL)  # in a step
         client.communicate()
-        eventually(lambda: shared(process) == 0)
+        assert eventually(lambda: shared(process) == 0)
 
 
 def test_a_killed_environment_leaves_arrays_readable_and_nothing_else(target: str) -> None:

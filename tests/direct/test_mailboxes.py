@@ -9,7 +9,6 @@ import os
 import signal
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,15 @@ from envwire.wire.local_channel import BOX_BYTES, ORDERED, AdaptiveSpin, Mailbox
 from tests.direct.conftest import SETTINGS
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.test_resuming import play
-from tests.faults.scene import active, alive, channel_of, eventually, files_named, resumed
+from tests.faults.scene import (
+    active,
+    address_space,
+    alive,
+    channel_of,
+    eventually,
+    files_named,
+    resumed,
+)
 
 pytestmark = pytest.mark.skipif(not ORDERED, reason="no mailboxes on this machine")
 NAME = "memfd:envwire-mailbox"
@@ -50,7 +57,7 @@ def put(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def mapped(pid: int | str = "self") -> int:
     """Returns how many mailboxes a process has mapped."""
     gc.collect()
-    return Path(f"/proc/{pid}/maps").read_text().count(NAME)
+    return address_space(pid).count(NAME)
 
 
 def opened(pid: int) -> int:

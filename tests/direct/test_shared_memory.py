@@ -20,7 +20,7 @@ from envwire.server.config import ServerConfig
 from envwire.testing.comparing import identical
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.test_resuming import copied, expected
-from tests.faults.scene import alive, eventually, files_named
+from tests.faults.scene import address_space, alive, eventually, files_named
 
 SHAPE = (300, 400)
 #: How many slots the budget of the server that the tests share has for it.
@@ -38,7 +38,7 @@ def env(direct: Server) -> Iterator[Any]:
 def mapped(pid: int | str = "self") -> int:
     """Returns how many bytes of shared frames a process has in its address space."""
     total = 0
-    for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+    for line in address_space(pid).splitlines():
         if NAME in line:
             start, _, end = line.split()[0].partition("-")
             total += int(end, 16) - int(start, 16)

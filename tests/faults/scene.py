@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -63,41 +64,83 @@ def parent_of(pid: int) -> int:
 
 def _status(pid: int) -> tuple[str, int]:
     """Returns state and parent of a process; as of a dead one when it is gone."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return "X", 0
-    return fields[0], int(fields[1])
+    fields = _told(pid, "stat").rpartition(")")[2].split()
+    return (fields[0], int(fields[1])) if fields else ("X", 0)
+
+
+def _told(pid: int | str, name: str) -> str:
+    """Returns what the kernel tells of a process; nothing if it has ended, perhaps meanwhile."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/{name}").read_text()
+    return ""
+
+
+def parents() -> dict[int, int]:
+    """Returns all living processes, and the parent of each."""
+    status = {int(entry): _status(int(entry)) for entry in os.listdir("/proc") if entry.isdigit()}
+    return {pid: parent for pid, (state, parent) in status.items() if state not in "ZX"}
 
 
 def family_of(pid: int) -> set[int]:
     """Returns `pid` and the numbers of all living processes that descend from it."""
-    status = {int(entry): _status(int(entry)) for entry in os.listdir("/proc") if entry.isdigit()}
-    parents = {each: parent for each, (state, parent) in status.items() if state not in "ZX"}
-    found, size = {pid} & parents.keys(), -1
+    living = parents()
+    found, size = {pid} & living.keys(), -1
     while len(found) != size:
         size = len(found)
-        found |= {child for child, parent in parents.items() if parent in found}
+        found |= {child for child, parent in living.items() if parent in found}
     return found
+
+
+def children_of(*pids: int) -> list[int]:
+    """Returns the living processes that some have started."""
+    return sorted(child for child, parent in parents().items() if parent in pids)
+
+
+def sessions_of(server: Server) -> list[int]:
+    """Returns the living processes of a server's sessions."""
+    return children_of(*children_of(server.pid))
+
+
+def kill(pid: int, number: int = signal.SIGKILL) -> None:
+    """Sends a signal to a process, which may have ended by itself."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def kill_sessions(server: Server) -> None:
+    """Kills all processes of a server's sessions."""
+    for pid in sessions_of(server):
+        kill(pid)
 
 
 def forkserver_of(pid: int) -> int:
     """Returns the process that forks the sessions of a front: its only child."""
-    return next(child for child in family_of(pid) if parent_of(child) == pid)
+    return children_of(pid)[0]
+
+
+def files_of(pid: int | str) -> list[str]:
+    """Returns the names of a process's open files; none if it has ended."""
+    names: list[str] = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for file in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+                names.append(os.readlink(file))
+    return names
 
 
 def open_files(pid: int) -> int:
     """Returns how many files a process has open."""
-    return len(os.listdir(f"/proc/{pid}/fd"))
+    return len(files_of(pid))
 
 
-def files_named(pid: int, name: str) -> int:
+def files_named(pid: int | str, name: str) -> int:
     """Returns the number of a process's open files whose names contain `name`."""
-    names: list[str] = []
-    for file in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
-            names.append(os.readlink(file))
-    return sum(name in each for each in names)
+    return sum(name in each for each in files_of(pid))
+
+
+def address_space(pid: int | str) -> str:
+    """Returns what a process has in its address space, a line for each part."""
+    return _told(pid, "maps")
 
 
 def threads_of(pid: int) -> int:
@@ -116,6 +159,12 @@ def _names_of_threads(pid: int) -> list[str]:
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # ended meanwhile
             names.append((task / "comm").read_text().strip())
     return names
+
+
+def processor_seconds(pid: int) -> float:
+    """Returns the processor time that a process has used; 0 when it has ended."""
+    fields = _told(pid, "stat").rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def transport_of(env: RemoteEnv) -> Any:
@@ -146,10 +195,7 @@ def _inside(thing: Any, *names: str) -> Any:
     return thing
 
 
-def resident_bytes(pid: int) -> int:
+def resident_bytes(pid: int | str) -> int:
     """Returns the memory that a process uses; 0 when it has ended."""
-    try:
-        pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return int(pages) * os.sysconf("SC_PAGESIZE")
+    pages = _told(pid, "statm").split()[1:2]
+    return sum(map(int, pages)) * os.sysconf("SC_PAGESIZE")

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 import pytest
 
 from envwire.server import Server
-from tests.faults.scene import TRANSPORTS, active, eventually
-from tests.faults.test_loss import kill_sessions
+from tests.faults.scene import TRANSPORTS, active, eventually, kill_sessions
 from tests.tiers import first
 
 LEASE = 1.0

@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +21,7 @@ from envwire.client._transports.direct.dialing import Dialer
 from envwire.server import Server
 from envwire.testing.comparing import identical
 from tests.conftest import ROOT
-from tests.faults.scene import alive, eventually
+from tests.faults.scene import alive, eventually, files_of, kill_sessions, sessions_of
 from tests.faults.test_processes import active
 from tests.hosted_envs import Fault
 from tests.tiers import cross, first
@@ -39,22 +38,6 @@ def start(**settings: Any) -> Server:
 def fragile() -> Iterator[Server]:
     with start(lease=2.0) as server:
         yield server
-
-
-def children(pid: int) -> list[int]:
-    """Returns the processes that a process started and that live."""
-    threads = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
-
-
-def sessions(server: Server) -> list[int]:
-    """Returns the processes of a server's sessions."""
-    return [child for forkserver in children(server.pid) for child in children(forkserver)]
-
-
-def kill_sessions(server: Server) -> None:
-    for pid in sessions(server):
-        os.kill(pid, signal.SIGKILL)
 
 
 def run(env: Any, disturb: dict[int, Callable[[], None]], steps: int = 150) -> list[Any]:
@@ -177,7 +160,7 @@ def test_a_fork_goes_its_own_way_and_outlives_the_first(fragile: Server) -> None
     env.reset(seed=3)
     env.step(1)
     twin = env.fork()
-    before = sessions(fragile)
+    before = sessions_of(fragile)
     actions = [1, 2, 1, 2, 0, 3]
     assert identical([twin.step(each) for each in actions], [env.step(each) for each in actions])
     env.close()
@@ -186,7 +169,7 @@ def test_a_fork_goes_its_own_way_and_outlives_the_first(fragile: Server) -> None
     for each in (grand, twin):
         each.close()
     assert active(fragile) == 0
-    assert eventually(lambda: not sessions(fragile))
+    assert eventually(lambda: not sessions_of(fragile))
     assert not any(map(alive, before))
 
 
@@ -197,10 +180,10 @@ def test_forks_of_forks_stand_on_nothing_of_each_other(fragile: Server) -> None:
     for _ in range(30):
         env, former = env.fork(), env
         former.close()
-        assert eventually(lambda: len(sessions(fragile)) == 1)
-        (pid,) = sessions(fragile)
+        assert eventually(lambda: len(sessions_of(fragile)) == 1)
+        (pid,) = sessions_of(fragile)
         env.reset(seed=3)  # answered once the process has closed the descriptor that it handed over
-        opened.append(len(os.listdir(f"/proc/{pid}/fd")))
+        opened.append(len(files_of(pid)))
     assert env.step(1)[0] is not None
     assert max(opened[2:]) == min(opened[2:])
     env.close()
@@ -210,7 +193,7 @@ def test_the_death_of_a_fork_is_told_as_any(fragile: Server) -> None:
     env = RemoteEnv(fragile.target, FAULTY)
     first = env.reset(seed=3)[1]["pid"]
     twin = env.fork()
-    (pid,) = set(sessions(fragile)) - {first}
+    (pid,) = set(sessions_of(fragile)) - {first}
     assert os.getpgid(pid) == pid
     with pytest.raises(SessionLostError, match="SIGABRT"):
         twin.step(int(Fault.PRINT_AND_ABORT))
@@ -220,7 +203,7 @@ def test_the_death_of_a_fork_is_told_as_any(fragile: Server) -> None:
     assert orphan.step(0)[4] == {"steps": 2}
     orphan.close()
     env.close()
-    assert eventually(lambda: not sessions(fragile))
+    assert eventually(lambda: not sessions_of(fragile))
 
 
 def test_a_process_that_cannot_be_forked_says_why(fragile: Server) -> None:
@@ -238,7 +221,7 @@ def test_a_killed_front_takes_its_forks_with_it() -> None:
     env = RemoteEnv(server.target, FAULTY)
     env.reset()
     twin = env.fork()
-    pids = sessions(server)
+    pids = sessions_of(server)
     assert len(pids) == 2
     os.kill(server.pid, signal.SIGKILL)
     assert eventually(lambda: not any(map(alive, pids)))

@@ -35,6 +35,7 @@ from tests.faults.scene import (
     family_of,
     forkserver_of,
     open_files,
+    processor_seconds,
     resident_bytes,
     serve,
 )
@@ -70,11 +71,6 @@ def few_files(pid: int, more: int) -> Generator[None]:
         yield
     finally:
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
-
-
-def processor_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def test_a_front_without_files_refuses_and_recovers(server: Server) -> None:

@@ -27,6 +27,7 @@ from tests.faults.scene import (
     alive,
     eventually,
     family_of,
+    files_of,
     serve,
 )
 from tests.tiers import first
@@ -168,7 +169,7 @@ def test_a_server_drains_with_a_deadline(transport: str) -> None:
 
 def _names_of(pid: int) -> set[str]:
     """Returns the named Unix sockets and files of a process."""
-    links = [os.readlink(f"/proc/{pid}/fd/{name}") for name in os.listdir(f"/proc/{pid}/fd")]
+    links = files_of(pid)
     inodes = {link[8:-1] for link in links if link.startswith("socket:")}
     files = {link for link in links if link.startswith("/") and not link.endswith("(deleted)")}
     return files | {name for inode, name in _unix_sockets() if inode in inodes}

@@ -5,10 +5,7 @@ A family whose package is missing is skipped; `make test-guests` has them all.
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +13,7 @@ import pytest
 from envwire.client.gymnasium import RemoteEnv
 from envwire.server import Server
 from envwire.testing.comparing import identical
+from tests.faults.scene import kill_sessions
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -32,17 +30,6 @@ def hosted(request: pytest.FixtureRequest) -> Iterator[tuple[Server, str]]:
     imports = ["ale_py"] if package == "ale_py" else []
     with Server([env_id], imports=imports) as server:
         yield server, env_id
-
-
-def _children(pid: int) -> list[int]:
-    threads = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
-
-
-def _kill_sessions(server: Server) -> None:
-    for forkserver in _children(server.pid):
-        for session in _children(forkserver):
-            os.kill(session, signal.SIGKILL)
 
 
 def _run(env: Any, disturb: Callable[[], None], at: tuple[int, ...] = ()) -> list[Any]:
@@ -63,7 +50,7 @@ def test_a_killed_simulator_is_not_noticed_when_it_is_replayed(hosted: tuple[Ser
     expected = _run(quiet, lambda: None)
     quiet.close()
     replayed = RemoteEnv(server.target, env_id, on_lost="replay")
-    seen = _run(replayed, lambda: _kill_sessions(server), (70, 71, 333))
+    seen = _run(replayed, lambda: kill_sessions(server), (70, 71, 333))
     assert identical(seen, expected)
     assert replayed.connection_stats[1:] == (3, 3)
     replayed.close()

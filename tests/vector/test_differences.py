@@ -18,7 +18,7 @@ from envwire.server._auth.allow_list import AllowList, read_allowed
 from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from tests.conftest import ROOT
-from tests.faults.test_loss import kill_sessions
+from tests.faults.scene import kill_sessions
 from tests.tiers import cross
 from tests.vector.conftest import HOSTED, SETTINGS
 from tests.vector.faces import FAMILIES, Family, episodes, rollout

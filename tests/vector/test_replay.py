@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 from envwire.client import ReplayError, SessionLostError
 from envwire.server import Server
 from envwire.testing.comparing import identical
-from tests.faults.test_loss import sessions
+from tests.faults.scene import kill, sessions_of
 from tests.hosted_envs import Fault
 from tests.tiers import cross, first
 from tests.vector.conftest import HOSTED, SETTINGS
@@ -54,11 +53,10 @@ class Disturbed:
 
 def kill_some(server: Server, random: np.random.Generator | None = None) -> int:
     """Kills one session, or some that are drawn; returns how many."""
-    pids = sessions(server)
+    pids = sessions_of(server)
     doomed = pids[:1] if random is None else random.permutation(pids)[: random.integers(1, 3)]
     for pid in doomed:
-        with contextlib.suppress(ProcessLookupError):  # it was about to end by itself
-            os.kill(int(pid), signal.SIGKILL)
+        kill(pid)
     return len(doomed)
 
 
