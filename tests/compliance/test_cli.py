@@ -270,7 +270,7 @@ def test_health(target: str) -> None:
 @pytest.mark.parametrize("service", ["", "envwire.v1.EnvironmentService"])
 def test_health_of_the_service(channel: grpc.Channel, service: str) -> None:
     stub: Any = health_pb2_grpc.HealthStub(channel)
-    answer = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=5)
+    answer = stub.Check(health_pb2.HealthCheckRequest(service=service), timeout=60)
     assert answer.status == health_pb2.HealthCheckResponse.SERVING
 
 

@@ -8,7 +8,7 @@ from envwire.conformance.outcomes import FailedError
 from envwire.conformance.raw import Access, DirectLink, Session, Trace
 from envwire.v1 import environment_pb2 as pb
 
-SECONDS = 10.0
+SECONDS = 60.0
 
 
 class Stranger:

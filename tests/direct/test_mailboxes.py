@@ -188,7 +188,7 @@ def test_a_dropped_environment_is_closed_although_its_reply_is_in_the_box(direct
     env.step_async([0])
     del env
     gc.collect()
-    assert eventually(lambda: active(direct.target) == before, 20.0)
+    assert eventually(lambda: active(direct.target) == before)
 
 
 def test_a_program_with_many_channels_asks_for_no_more(

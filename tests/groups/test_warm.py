@@ -26,7 +26,7 @@ from tests.operations.test_http_port import Port
 
 SETTINGS: dict[str, Any] = {"imports": ["tests.groups.of_made"], "sys_path": (ROOT,)}
 WIDE = f'{MADE}{{"width":3}}'
-SECONDS = 10.0
+SECONDS = 60.0
 pytestmark = pytest.mark.filterwarnings("ignore:. wide")
 
 
@@ -53,7 +53,7 @@ class Pool:
 
     def has(self, number: int) -> bool:
         """Waits until a number of environments are ready."""
-        return eventually(lambda: self.ready == number, 30.0)
+        return eventually(lambda: self.ready == number)
 
     def make(self, env_id: str = MADE, **settings: Any) -> tuple[RemoteEnv, bool, int]:
         """Makes an environment; returns it, whether it was there before, and its process."""

@@ -29,7 +29,7 @@ from tests.secured import certificates, write_tokens
 _DASHBOARD = Path(__file__).parents[2] / "farm/grafana.json"
 
 ENV = "CartPole-v1"
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 class Port:

@@ -164,7 +164,7 @@ class NoTimer:
 class Meeting(Server):
     """A server whose probe answers once another session's probe runs beside it."""
 
-    both = threading.Barrier(2, timeout=5)
+    both = threading.Barrier(2, timeout=60)
 
     def probe(self, _: float) -> bool:
         self.both.wait()

@@ -14,7 +14,7 @@ from envwire.server._worker.poller import Poller
 from envwire.wire.frames import HEADER
 from envwire.wire.local_channel import BOX_BYTES, AdaptiveSpin, Mailbox
 
-SECONDS = 10.0
+SECONDS = 60.0
 REQUEST = HEADER.pack(1, 0, 0) + b"r"
 
 

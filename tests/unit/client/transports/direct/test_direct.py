@@ -26,7 +26,7 @@ LIMIT = 1000
 MAKE = pb.InteractRequest(make=pb.MakeRequest(env_id="x")).SerializeToString()
 RESET = pb.InteractRequest(reset=pb.ResetRequest(sequence=1)).SerializeToString()
 DONE = pb.InteractResponse(reset=pb.ResetResponse()).SerializeToString()
-SECONDS = 10.0
+SECONDS = 60.0
 
 #: What a server does with a connection.
 Conversation = Callable[[socket.socket], None]

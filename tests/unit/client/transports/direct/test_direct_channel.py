@@ -16,7 +16,7 @@ from envwire.v1 import direct_pb2
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Reply
 from tests.secured import certificates
 
-SECONDS = 10.0
+SECONDS = 60.0
 LIMIT = 2**23
 Pair = tuple[Channel, socket.socket]
 

@@ -22,7 +22,7 @@ from envwire.wire.frames import HEADER
 from envwire.wire.local_channel import BOX_BYTES, WAKE, AdaptiveSpin, Mailbox
 from tests.unit.client.transports.direct.test_direct import Grpc
 
-SECONDS = 10.0
+SECONDS = 60.0
 REPLY = HEADER.pack(2, 0, 0) + b"ok"
 
 
