@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, TextIO, TypeAlias
 
 import numpy as np
@@ -96,14 +97,19 @@ class WindowDisplay(Display):
             self._window = None
 
 
-def default_display() -> Display:
-    """Returns a window if there are pygame and a screen, else the terminal, else a display that shows nothing."""
+def default_display(stream: TextIO | None = None, platform: str = sys.platform) -> Display:
+    """Returns a window if there are pygame and a screen, else the terminal, else a display that shows nothing.
+
+    Args:
+        stream: What may be the terminal; standard output by default.
+        platform: The system; by default, this one.
+    """
     screens = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
-    if sys.platform in ("win32", "darwin") or any(name in os.environ for name in screens):
+    if platform in ("win32", "darwin") or any(name in os.environ for name in screens):
         with contextlib.suppress(ImportError):
             return WindowDisplay()
-    if sys.stdout.isatty():
-        return TerminalDisplay()
+    if (sys.stdout if stream is None else stream).isatty():
+        return TerminalDisplay(stream)
     logger.warn(
         "render_mode='human' has nowhere to show: standard output is no terminal, and there is no screen with "
         "pygame. Use render_mode='rgb_array' to get the frames."
@@ -116,15 +122,23 @@ class Pacer:
 
     Args:
         per_second: The rate, per second.
+        clock: Monotonic time, in seconds.
+        sleep: Waits so many seconds.
     """
 
-    def __init__(self, per_second: float) -> None:
+    def __init__(
+        self,
+        per_second: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._clock, self._sleep = clock, sleep
         self._period = 1.0 / per_second
         self._due = 0.0
 
     def wait(self) -> None:
         """Sleeps until the next turn; a late turn does not make the next one earlier."""
-        now = time.monotonic()
+        now = self._clock()
         if now < self._due:
-            time.sleep(self._due - now)
+            self._sleep(self._due - now)
         self._due = max(now, self._due) + self._period

@@ -78,20 +78,26 @@ class DirectListener:
         sessions: The sessions to look up.
         access: Identifies the clients that ask for a session.
         exchange: Serves their Makes, as over gRPC.
+        bounds: How many connections may be undecided.
 
     Attributes:
         addresses: Addresses for clients, in the order to try.
     """
 
     def __init__(
-        self, config: ServerConfig, sessions: Sessions, access: Access, exchange: Exchange
+        self,
+        config: ServerConfig,
+        sessions: Sessions,
+        access: Access,
+        exchange: Exchange,
+        bounds: Bounds = _BOUNDS,
     ) -> None:
         self._config = config
         self._sessions = sessions
         self._access = access
         self._exchange = exchange
         self._tls = server_tls(config)
-        self._acceptor = Acceptor(self._decide, _BOUNDS)
+        self._acceptor = Acceptor(self._decide, bounds)
         self._identified_tasks: set[asyncio.Task[Any]] = set()
         self.addresses: list[str] = []
 

@@ -99,9 +99,11 @@ class Snapshots:
 
     Args:
         env: The environment, in its wrappers.
+        max_bytes: Most bytes that they take; the last one is kept, however large it is.
     """
 
-    def __init__(self, env: Any) -> None:
+    def __init__(self, env: Any, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
         self.native = find_native(env)
         self._kept: OrderedDict[int, _Snapshot] = OrderedDict()
         self._last = 0
@@ -138,7 +140,7 @@ class Snapshots:
             raise FaultError(
                 Reason.INVALID_VALUE,
                 f"state {number} is not kept here: a session keeps its last {MAX_STATES} states, as long as they take "
-                f"no more than {MAX_BYTES >> 20} MiB. Restore it sooner, or save it again",
+                f"no more than {self._max_bytes >> 20} MiB. Restore it sooner, or save it again",
             )
         try:
             native.restore(snapshot.native)
@@ -151,7 +153,9 @@ class Snapshots:
     def _keep(self, number: int, snapshot: _Snapshot) -> None:
         self._kept[number] = snapshot
         self._bytes += snapshot.size
-        while len(self._kept) > MAX_STATES or (self._bytes > MAX_BYTES and len(self._kept) > 1):
+        while len(self._kept) > MAX_STATES or (
+            self._bytes > self._max_bytes and len(self._kept) > 1
+        ):
             _, oldest = self._kept.popitem(last=False)
             self._bytes -= oldest.size
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from envwire.client._recovery import drain_migration
 from envwire.client._recovery.drain_migration import Departure, DrainMigration, MoveBudget
 from envwire.client._session.operations import Step
 
@@ -53,8 +52,12 @@ def test_moves_that_overlapped_do_not_add_up() -> None:
     assert budget.allows()
 
 
-def test_no_five_sessions_are_made_at_once(monkeypatch: Any) -> None:
-    monkeypatch.setattr(drain_migration.lease_renewer, "keep", lambda _: None)
+def depart(make: Any, patience: float = 60.0) -> Departure:
+    """Makes a session of which nobody keeps the lease."""
+    return Departure(make, lambda _: None, patience)
+
+
+def test_no_five_sessions_are_made_at_once() -> None:
     five = threading.Barrier(5)
 
     class Session:
@@ -67,14 +70,12 @@ def test_no_five_sessions_are_made_at_once(monkeypatch: Any) -> None:
         return Session()
 
     together = list[bool]()
-    for each in [Departure(make) for _ in range(8)]:
+    for each in [depart(make) for _ in range(8)]:
         assert isinstance(each.take(), Session)
     assert not together
 
 
-def test_who_is_not_moved_in_time_says_so_and_leaves_the_turns_to_others(monkeypatch: Any) -> None:
-    monkeypatch.setattr(drain_migration.lease_renewer, "keep", lambda _: None)
-    monkeypatch.setattr(drain_migration, "_TURN_SECONDS", 0.05)
+def test_who_is_not_moved_in_time_says_so_and_leaves_the_turns_to_others() -> None:
     hang, begun = threading.Event(), threading.Barrier(5)
 
     class Session:
@@ -85,22 +86,20 @@ def test_who_is_not_moved_in_time_says_so_and_leaves_the_turns_to_others(monkeyp
         assert hang.wait(60.0)
         return Session()
 
-    four = [Departure(hanging) for _ in range(4)]
+    four = [depart(hanging) for _ in range(4)]
     begun.wait(60.0)
-    late: Any = Departure(Session)  # type: ignore[arg-type]
+    late = depart(Session, patience=0.05)
     with pytest.raises(TimeoutError, match=r"others were moved before it, for 0\.05 s"):
         late.take()
     hang.set()
     for each in four:
         each.take()
-    monkeypatch.setattr(drain_migration, "_TURN_SECONDS", 10.0)
-    for each in [Departure(Session) for _ in range(8)]:  # type: ignore[arg-type]
+    for each in [depart(Session) for _ in range(8)]:
         each.take()
 
 
-def test_a_move_that_did_not_begin_takes_no_time(monkeypatch: Any) -> None:
-    spent = list[float]()
-    monkeypatch.setattr(drain_migration._budget, "spend", spent.append)
+def test_a_move_that_did_not_begin_takes_no_time() -> None:
+    budget = MoveBudget(Clock())
 
     class Maker:
         def make(self, *_: Any) -> Any:
@@ -110,19 +109,18 @@ def test_a_move_that_did_not_begin_takes_no_time(monkeypatch: Any) -> None:
     retries = SimpleNamespace(elsewhere=True)
     session: Any = SimpleNamespace(pending=False, retries=retries, notices=())
     maker: Any = Maker()
-    departures = DrainMigration(maker, strategy)
+    departures = DrainMigration(maker, strategy, budget)
     assert departures.due(session, None, Step(0)) is None
     assert departures._departure is not None
     with contextlib.suppress(ConnectionError):
         departures._departure._made.result(60.0)
     assert departures.due(session, None, Step(0)) is None
     departures.cancel()
-    assert spent == []
+    assert budget._left == MoveBudget(Clock())._left
 
 
-def test_a_short_move_leaves_time_for_more(monkeypatch: Any) -> None:
-    monkeypatch.setattr(drain_migration.lease_renewer, "keep", lambda _: None)
-    monkeypatch.setattr(drain_migration, "_budget", MoveBudget(Clock()))
+def test_a_short_move_leaves_time_for_more() -> None:
+    budget = MoveBudget(Clock())
 
     class Session:
         driver = None
@@ -133,7 +131,7 @@ def test_a_short_move_leaves_time_for_more(monkeypatch: Any) -> None:
     )
     maker: Any = SimpleNamespace(make=lambda *_: Session())
     for _ in range(3):
-        departures = DrainMigration(maker, strategy)
+        departures = DrainMigration(maker, strategy, budget, depart)
         assert departures.due(session, None, Step(0)) is None
         assert departures._departure is not None
         departures._departure._made.result(60.0)

@@ -1,7 +1,7 @@
 """Drawing and displaying frames."""
 
 import io
-from types import SimpleNamespace
+import sys
 
 import numpy as np
 import pytest
@@ -113,30 +113,26 @@ def test_a_window_shows_where_there_is_one(monkeypatch):
 def test_the_terminal_shows_where_there_is_no_window(monkeypatch):
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert isinstance(default_display(), TerminalDisplay)
-    monkeypatch.setattr("sys.platform", "darwin")
-    monkeypatch.setattr("importlib.import_module", lambda _: (_ for _ in ()).throw(ImportError))
-    assert isinstance(default_display(), TerminalDisplay)
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    assert isinstance(default_display(terminal, "linux"), TerminalDisplay)
+    monkeypatch.setitem(sys.modules, "pygame", None)  # cannot be imported
+    assert isinstance(default_display(terminal, "darwin"), TerminalDisplay)
 
 
 def test_a_file_or_a_pipe_gets_no_escape_codes(monkeypatch, capsys):
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("sys.platform", "linux")
     with pytest.warns(UserWarning, match="nowhere to show"):
-        display = default_display()
+        display = default_display(platform="linux")
     display.show(np.full((4, 6, 3), 9, np.uint8))
     display.close()
     assert capsys.readouterr().out == ""
 
 
-def test_a_pacer_waits_for_its_turn(monkeypatch):
+def test_a_pacer_waits_for_its_turn():
     now, slept = [10.0], []
-    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=slept.append)
-    monkeypatch.setattr("envwire.envs.wrappers.human.time", clock)
-    pacer = Pacer(per_second=4)
+    pacer = Pacer(4, lambda: now[0], slept.append)
     pacer.wait()
     pacer.wait()
     now[0] = 20.0
@@ -145,8 +141,7 @@ def test_a_pacer_waits_for_its_turn(monkeypatch):
 
 
 @pytest.mark.parametrize("collect", [False, True])
-def test_human_rendering_shows_the_last_frame(collect, monkeypatch):
-    monkeypatch.setattr("envwire.envs.wrappers.human.Pacer.wait", lambda _: None)
+def test_human_rendering_shows_the_last_frame(collect):
     stream = io.StringIO()
     env = Walk("rgb_array")
     env = RenderCollection(env) if collect else env

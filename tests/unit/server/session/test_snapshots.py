@@ -10,7 +10,6 @@ import pytest
 
 import envwire.envs as gym
 from envwire.codec import FaultError
-from envwire.server._session import snapshots
 from envwire.server._session.snapshots import Snapshots, size_of
 
 MEGABYTE = 2**20
@@ -50,16 +49,14 @@ def kept(saved: Snapshots, last: int) -> int:
     return count
 
 
-def test_the_copies_of_wrappers_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "MAX_BYTES", 100 * MEGABYTE)
-    saved = Snapshots(Hoarding(Saving()))
+def test_the_copies_of_wrappers_count() -> None:
+    saved = Snapshots(Hoarding(Saving()), 100 * MEGABYTE)
     last = [saved.save() for _ in range(20)][-1]
     assert kept(saved, last) == 9
 
 
-def test_small_states_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "MAX_BYTES", MEGABYTE)
-    saved = Snapshots(gym.wrappers.TimeLimit(Saving(), 10))
+def test_small_states_are_kept() -> None:
+    saved = Snapshots(gym.wrappers.TimeLimit(Saving(), 10), MEGABYTE)
     last = [saved.save() for _ in range(20)][-1]
     assert kept(saved, last) == 20
 

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from envwire.client._drivers import lease_renewer
+from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._recovery.making import NewSession, SessionMaker
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.client_session import ClientSession
@@ -30,8 +31,6 @@ _PAUSE_SECONDS = 1.0
 #: stalled for 1.1 to 4.5 s, because they took its processor.
 _AT_ONCE = 4
 _turns = threading.Semaphore(_AT_ONCE)
-#: Longest wait for one's turn; the next request asks again.
-_TURN_SECONDS = 60.0
 #: Seconds that the environments of a process may spend on moving at once, and the fraction of the time after that.
 _MOVE_SECONDS, _MOVE_SHARE = 0.05, 0.5
 #: If the server stops within this many seconds, `MoveBudget` no longer holds a move back.
@@ -51,13 +50,20 @@ class Departure:
 
     Args:
         make: Makes the session.
+        keep: Is told of the session's driver, and keeps its lease.
+        patience: Longest wait for its turn, in seconds; the next request asks again.
     """
 
-    def __init__(self, make: Callable[[], NewSession]) -> None:
+    def __init__(
+        self,
+        make: Callable[[], NewSession],
+        keep: Callable[[BlockingDriver], None] = lease_renewer.keep,
+        patience: float = 60.0,
+    ) -> None:
         self._made: Future[NewSession] = Future()
         self._finalizer = weakref.finalize(self, self._made.add_done_callback, close_unwanted)
         self._finalizer.atexit = False  # at exit, the keeper closes all open sessions
-        args = (make, self._made)
+        args = (make, keep, patience, self._made)
         threading.Thread(target=_run, args=args, name="envwire-departure", daemon=True).start()
 
     @property
@@ -75,11 +81,16 @@ class Departure:
         return self._made.result()
 
 
-def _run(make: Callable[[], NewSession], outcome: Future[NewSession]) -> None:
+def _run(
+    make: Callable[[], NewSession],
+    keep: Callable[[BlockingDriver], None],
+    patience: float,
+    outcome: Future[NewSession],
+) -> None:
     turns = _turns
     try:
-        if not turns.acquire(timeout=_TURN_SECONDS):
-            raise TimeoutError(f"others were moved before it, for {_TURN_SECONDS:g} s")
+        if not turns.acquire(timeout=patience):
+            raise TimeoutError(f"others were moved before it, for {patience:g} s")
         try:
             made = make()
         finally:
@@ -87,7 +98,7 @@ def _run(make: Callable[[], NewSession], outcome: Future[NewSession]) -> None:
     except BaseException as error:
         outcome.set_exception(error)
     else:
-        lease_renewer.keep(made.driver)
+        keep(made.driver)
         outcome.set_result(made)
 
 
@@ -130,13 +141,23 @@ class DrainMigration:
     Args:
         maker: Makes the sessions.
         strategy: Decides whether and when the environment may leave.
+        budget: The time that moves of the process may take.
+        depart: Makes a session in the background.
 
     Attributes:
         lock: Held by a thread in which the environment leaves.
     """
 
-    def __init__(self, maker: SessionMaker, strategy: RecoveryStrategy) -> None:
+    def __init__(
+        self,
+        maker: SessionMaker,
+        strategy: RecoveryStrategy,
+        budget: MoveBudget = _budget,
+        depart: Callable[[Callable[[], NewSession]], Departure] = Departure,
+    ) -> None:
         self.lock = threading.Lock()
+        self._depart = depart
+        self._budget = budget
         self._maker = maker
         self._strategy = strategy
         self._departure: Departure | None = None
@@ -158,12 +179,12 @@ class DrainMigration:
             return None
         if self._departure is None:
             if time.monotonic() >= self._not_before:
-                self._departure = Departure(partial(self._maker.make, self._strategy, target))
+                self._departure = self._depart(partial(self._maker.make, self._strategy, target))
             return None
         if not self._departure.ready or not self._strategy.leaves_before(operation):
             return None
         hurry = any(notice.time_left < _HURRY_SECONDS for notice in session.notices)
-        if not (_budget.allows() or hurry):
+        if not (self._budget.allows() or hurry):
             return None
         departure, self._departure = self._departure, None
         try:
@@ -190,5 +211,5 @@ class DrainMigration:
 
     def _moved(self) -> None:
         if self._moving_at is not None:
-            _budget.spend(time.monotonic() - self._moving_at)
+            self._budget.spend(time.monotonic() - self._moving_at)
             self._moving_at = None

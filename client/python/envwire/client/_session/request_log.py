@@ -35,14 +35,16 @@ class RequestLog:
     """Recorded requests in order, with a digest of their answers.
 
     Args:
-        limit: Most requests in the log, which also holds at most 256 MiB.
+        limit: Most requests in the log.
+        max_bytes: Most bytes in the log.
 
     Attributes:
         overflowed: Whether there were more requests, so that the log cannot be replayed.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, max_bytes: int = MAX_BYTES) -> None:
         self._limit = limit
+        self._max_bytes = max_bytes
         self._requests: list[bytes] = []
         self._bytes = 0
         self._unseen: set[int] = set()
@@ -63,7 +65,7 @@ class RequestLog:
     def add(self, request: bytes, answer: Digested | None) -> None:
         """Appends a request and the digest input of its answer; None if the client did not receive the answer."""
         self._bytes += memory_of(request)
-        if len(self._requests) >= self._limit or self._bytes > MAX_BYTES or self.overflowed:
+        if len(self._requests) >= self._limit or self._bytes > self._max_bytes or self.overflowed:
             self.overflowed = True
             self._requests.clear()
             return
@@ -74,7 +76,7 @@ class RequestLog:
 
     def lasting(self) -> RequestLog:
         """Returns a log with only the requests that set attributes or called methods."""
-        kept = RequestLog(self._limit)
+        kept = RequestLog(self._limit, self._max_bytes)
         kept.overflowed = self.overflowed
         for each in self._requests:
             if REQUESTS.kind(each) in KEPT:
@@ -168,10 +170,14 @@ class MemberRequestLog:
         size: Number of members.
         limit: Most requests in the log. When there are more, it starts over with the next episodes.
         lasting: The requests whose effects outlast episodes; they precede the others.
+        max_bytes: Most bytes in the log, besides those.
     """
 
-    def __init__(self, size: int, limit: int, lasting: RequestLog) -> None:
+    def __init__(
+        self, size: int, limit: int, lasting: RequestLog, max_bytes: int = MAX_BYTES
+    ) -> None:
         self._limit = limit
+        self._max_bytes = max_bytes
         self._block = min(CHECKPOINT, max(1, limit // 4))
         self._lasting = lasting
         self._requests: deque[bytes] = deque()
@@ -221,7 +227,7 @@ class MemberRequestLog:
         self._bytes += memory_of(request)
         if self._end - self._proofs[-1].begin >= self._block:
             self._begin_proof()
-        if len(self) > self._limit or self._bytes > MAX_BYTES:
+        if len(self) > self._limit or self._bytes > self._max_bytes:
             self._begin_again()
 
     def _begin_proof(self) -> None:

@@ -15,7 +15,7 @@ from envwire.codec import FaultError
 from envwire.codec.errors.statuses import fit_trailers
 from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._auth.reloading import Certificates, Reloaded, server_tls
-from envwire.server._front.grpc.forwarding import Forwarder, forwarded
+from envwire.server._front.grpc.forwarding import PATIENCE, Forwarder, Patience, forwarded
 from envwire.server._front.ports import check_free
 from envwire.server._ipc.refusals import fault_reply
 from envwire.server._logs import extra
@@ -157,18 +157,25 @@ class GrpcPort:
         server: The server, which has its services already.
         config: The settings of the port.
         access: Identifies the callers.
+        patience: How long strangers are borne.
 
     Raises:
         ValueError: The certificates are invalid.
         OSError: The certificates cannot be read.
     """
 
-    def __init__(self, server: grpc.aio.Server, config: Listening, access: Access) -> None:
+    def __init__(
+        self,
+        server: grpc.aio.Server,
+        config: Listening,
+        access: Access,
+        patience: Patience = PATIENCE,
+    ) -> None:
         self._server = server
         self._config = config
         self._tls = server_tls(config)
         strangers = config.tokens and not config.tls_client_ca and not config.loopback
-        self._forwarder = Forwarder(config.host, config.port) if strangers else None
+        self._forwarder = Forwarder(config.host, config.port, patience) if strangers else None
         if self._forwarder is not None:
             access.on_identified = self._forwarder.admit
             access.on_answered = self._forwarder.answered

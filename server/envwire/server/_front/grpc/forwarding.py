@@ -14,6 +14,7 @@ import secrets
 import socket
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
 from envwire.server._front.pipe import PipeEnd
@@ -24,20 +25,34 @@ from envwire.server._settings.listening import is_unspecified
 #: KiB of them, and the record with a call's headers up to 16 KiB, which nobody can read before it is whole. More would
 #: cost more: a byte may name a field again, which takes 70 bytes of gRPC's memory and 4 us of the front.
 UNAUTHENTICATED_BYTES = 20 * 2**10
-#: Bytes that a connection may send in addition once a health check was answered, which takes 60 to 300, and the
-#: shortest time in seconds between two such additions.
-_REFILL_BYTES, _REFILL_SECONDS = 512, 0.1
-#: Seconds after which a connection that has sent all of them is closed, unless a caller is identified meanwhile.
-_FULL_SECONDS = 5.0
-#: Seconds of silence after which a connection that has sent more than half of them is closed. A health probe then
-#: connects again, and does not reach the limit in the middle of a call.
-_SILENT_SECONDS = 1.0
+#: Bytes that a connection may send in addition once a health check was answered, which takes 60 to 300.
+_REFILL_BYTES = 512
 _BACKLOG = 1024
 #: Start of the names of the connections to gRPC; the client's address and a random part follow.
 _NAME = "envwire/"
 #: How a socket for IPv4 and IPv6 names addresses of IPv4.
 _MAPPED = "::ffff:"
 _PEER = f"unix-abstract:{_NAME}"
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long strangers are borne, in seconds.
+
+    Args:
+        full: Time after which a connection that has sent all of its bytes is closed, unless a caller is identified
+            meanwhile.
+        silent: Silence after which a connection that has sent more than half of them is closed. A health probe then
+            connects again, and does not reach the limit in the middle of a call.
+        refill: Shortest time between two additions to them.
+    """
+
+    full: float = 5.0
+    silent: float = 1.0
+    refill: float = 0.1
+
+
+PATIENCE = Patience()
 
 
 def forwarded(peer: str) -> str:
@@ -55,10 +70,12 @@ class _ClientEnd(PipeEnd):
 
     Args:
         opened: Called when there is a connection, with this end and the client's address.
+        patience: How long a stranger is borne.
     """
 
-    def __init__(self, opened: Callable[[_ClientEnd, str], None]) -> None:
+    def __init__(self, opened: Callable[[_ClientEnd, str], None], patience: Patience) -> None:
         super().__init__()
+        self._patience = patience
         self._opened = opened
         self._left: int | None = UNAUTHENTICATED_BYTES
         self._held = b""
@@ -88,7 +105,7 @@ class _ClientEnd(PipeEnd):
         if not self._left:
             self.pause_reading()
         if self._left < UNAUTHENTICATED_BYTES // 2:
-            self._end_in(_SILENT_SECONDS if self._left else _FULL_SECONDS)
+            self._end_in(self._patience.silent if self._left else self._patience.full)
 
     def _end_in(self, seconds: float) -> None:
         self._keep()
@@ -119,7 +136,7 @@ class _ClientEnd(PipeEnd):
     def refill(self) -> None:
         """Lets a stranger send some more, unless it has sent half already, or was allowed more a moment ago."""
         now = asyncio.get_running_loop().time()
-        is_due = now >= self._refilled_at + _REFILL_SECONDS
+        is_due = now >= self._refilled_at + self._patience.refill
         if self._left is not None and self._left >= UNAUTHENTICATED_BYTES // 2 and is_due:
             self._left = min(self._left + _REFILL_BYTES, UNAUTHENTICATED_BYTES)
             self._refilled_at = now
@@ -135,10 +152,12 @@ class Forwarder:
     Args:
         host: Address to bind.
         port: Port to bind; 0 for any free one.
+        patience: How long strangers are borne.
     """
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, patience: Patience = PATIENCE) -> None:
         self._address = host, port
+        self._patience = patience
         self._socket = -1
         self._server: asyncio.Server | None = None
         self._unauthenticated: WeakValueDictionary[str, _ClientEnd] = WeakValueDictionary()
@@ -172,7 +191,7 @@ class Forwarder:
             raise cannot_bind(host, port, "--port", error) from error
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: _ClientEnd(self._open), sock=listener, backlog=_BACKLOG
+            lambda: _ClientEnd(self._open, self._patience), sock=listener, backlog=_BACKLOG
         )
         bound: int = listener.getsockname()[1]
         return bound

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from envwire.client._session.recording import MemberRecording
-from envwire.client._session.request_log import MemberRequestLog, RequestLog
+from envwire.client._session.request_log import MAX_BYTES, MemberRequestLog, RequestLog
 from envwire.client.errors import ReplayMismatchError
 from envwire.codec import encode_value
 from envwire.codec.digests import RollingDigest
@@ -25,8 +25,8 @@ def state(number: int) -> spaces_pb2.RandomState:
     return spaces_pb2.RandomState(bit_generator=str(number))
 
 
-def log(size: int = 2, limit: int = 1000) -> MemberRequestLog:
-    return MemberRequestLog(size, limit, RequestLog(limit))
+def log(size: int = 2, limit: int = 1000, max_bytes: int = MAX_BYTES) -> MemberRequestLog:
+    return MemberRequestLog(size, limit, RequestLog(limit), max_bytes)
 
 
 def answer(number: int) -> list[bytes | memoryview]:
@@ -101,10 +101,9 @@ def test_what_outlasts_episodes_goes_before_them() -> None:
     assert request.member_starts[0].position == 1
 
 
-def test_it_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envwire.client._session.request_log.MAX_BYTES", 10_000)
-    monkeypatch.setattr("envwire.client._session.request_log.MAX_BYTES", 10_000)
-    recorded, long = log(size=1, limit=10_000), RequestLog(10_000)
+def test_it_is_bounded_in_bytes() -> None:
+    recorded = log(size=1, limit=10_000, max_bytes=10_000)
+    long = RequestLog(10_000, max_bytes=10_000)
     for number in range(300):
         recorded.add(STEP, answer(number), {} if number else {0: None})
         long.add(STEP, answer(number))
@@ -113,9 +112,8 @@ def test_it_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert long.overflowed
 
 
-def test_what_it_forgot_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envwire.client._session.request_log.MAX_BYTES", 30_000)
-    recorded = log(size=1, limit=10_000)
+def test_what_it_forgot_takes_no_room() -> None:
+    recorded = log(size=1, limit=10_000, max_bytes=30_000)
     for number in range(3000):
         recorded.add(STEP, answer(number), {0: None} if number % 10 == 0 else {})
         assert not recorded.overflowed or number < 2 * 64

@@ -99,13 +99,13 @@ class Client:
 Story = Callable[[Callable[[], Awaitable[Client]], Hosted], Awaitable[None]]
 
 
-def run(story: Story, kind: int = 0) -> None:
+def run(story: Story, kind: int = 0, **settings: Any) -> None:
     """Runs a story with what opens connections to a listener, over Unix sockets (0) or TCP (1)."""
 
     async def play() -> None:
         hosted, clients = Hosted(), list[Client]()
         sessions: Any = hosted
-        listener = DirectListener(ServerConfig(("x",)), sessions, *MAKES)
+        listener = DirectListener(ServerConfig(("x",)), sessions, *MAKES, **settings)
         listener.start()
 
         async def connect() -> Client:
@@ -238,9 +238,7 @@ def test_who_says_nothing_is_dropped_in_time(
     run(story, kind)
 
 
-def test_of_undecided_connections_the_oldest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct, "_BOUNDS", Bounds(3, 3))
-
+def test_of_undecided_connections_the_oldest_makes_room() -> None:
     async def story(connect: Any, hosted: Hosted) -> None:
         undecided = [await connect() for _ in range(3)]
         fourth = await connect()
@@ -249,12 +247,10 @@ def test_of_undecided_connections_the_oldest_makes_room(monkeypatch: pytest.Monk
             await other.say(hello())
             assert await other.hear() == b"hi", "the others are waited for"
 
-    run(story)
+    run(story, bounds=Bounds(3, 3))
 
 
-def test_connections_of_sessions_make_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct, "_BOUNDS", Bounds(1, 1))
-
+def test_connections_of_sessions_make_no_room() -> None:
     async def story(connect: Any, hosted: Hosted) -> None:
         hosted.held = asyncio.Event()
         served = await connect()
@@ -268,7 +264,7 @@ def test_connections_of_sessions_make_no_room(monkeypatch: pytest.MonkeyPatch) -
         await stranger.say(hello())
         assert await stranger.hear() == b"hi"
 
-    run(story)
+    run(story, bounds=Bounds(1, 1))
 
 
 def test_who_pads_names_of_abstract_sockets_reaches_it() -> None:

@@ -16,7 +16,13 @@ import pytest
 import uvloop
 
 from envwire.server._front.grpc import forwarding
-from envwire.server._front.grpc.forwarding import UNAUTHENTICATED_BYTES, Forwarder, forwarded
+from envwire.server._front.grpc.forwarding import (
+    PATIENCE,
+    UNAUTHENTICATED_BYTES,
+    Forwarder,
+    Patience,
+    forwarded,
+)
 from envwire.server._front.pipe import PipeEnd
 from tests.unit.server.front.test_pipe import Narrow
 
@@ -52,10 +58,10 @@ class Behind:
 
 @asynccontextmanager
 async def forwarding_to(
-    behind: Behind, host: str = HOST
+    behind: Behind, host: str = HOST, patience: Patience = PATIENCE
 ) -> AsyncGenerator[tuple[Forwarder, socket.socket]]:
     """Runs a forwarder, and connects to it."""
-    forwarder, loop = Forwarder(host, 0), asyncio.get_running_loop()
+    forwarder, loop = Forwarder(host, 0, patience), asyncio.get_running_loop()
     forwarder.bind(behind.add_port)
     port = await forwarder.start()
     client = socket.socket()
@@ -88,10 +94,11 @@ def run(
     loops: Callable[[Any], None],
     serve: Callable[[Forwarder, socket.socket, socket.socket, str], Awaitable[None]],
     host: str = HOST,
+    patience: Patience = PATIENCE,
 ) -> None:
     async def main() -> None:
         behind = Behind()
-        async with forwarding_to(behind, host) as (forwarder, client):
+        async with forwarding_to(behind, host, patience) as (forwarder, client):
             connection, peer = await behind.accept()
             with connection:
                 await serve(forwarder, client, connection, peer)
@@ -125,7 +132,7 @@ def test_a_client_that_sent_more_as_a_stranger_is_read_no_faster_than_grpc_reads
     loops: Callable[[Any], None],
 ) -> None:
     async def main() -> None:
-        client, ours = forwarding._ClientEnd(lambda *_: None), PipeEnd()
+        client, ours = forwarding._ClientEnd(lambda *_: None, PATIENCE), PipeEnd()
         with (
             socket.create_server((HOST, 0)) as listener,
             socket.create_connection(listener.getsockname()) as connection,
@@ -143,10 +150,7 @@ def test_a_client_that_sent_more_as_a_stranger_is_read_no_faster_than_grpc_reads
     loops(main())
 
 
-def test_a_stranger_who_says_too_much_is_sent_away(
-    loops: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(forwarding, "_FULL_SECONDS", 0.01)
+def test_a_stranger_who_says_too_much_is_sent_away(loops: Callable[[Any], None]) -> None:
 
     async def serve(
         forwarder: Forwarder, client: socket.socket, connection: socket.socket, peer: str
@@ -157,13 +161,10 @@ def test_a_stranger_who_says_too_much_is_sent_away(
         assert len(await received(connection, MANY)) == UNAUTHENTICATED_BYTES
         forwarder.admit(forwarded(peer))  # too late, and harmless
 
-    run(loops, serve)
+    run(loops, serve, patience=Patience(full=0.01))
 
 
-def test_a_stranger_who_has_said_much_is_sent_away_in_a_pause(
-    loops: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(forwarding, "_SILENT_SECONDS", 0.01)
+def test_a_stranger_who_has_said_much_is_sent_away_in_a_pause(loops: Callable[[Any], None]) -> None:
 
     async def serve(
         _: Forwarder, client: socket.socket, connection: socket.socket, __: str
@@ -172,13 +173,10 @@ def test_a_stranger_who_has_said_much_is_sent_away_in_a_pause(
         await asyncio.get_running_loop().sock_sendall(client, bytes(much))
         assert len(await received(connection, MANY)) == much
 
-    run(loops, serve)
+    run(loops, serve, patience=Patience(silent=0.01))
 
 
-def test_a_stranger_gets_bytes_back_for_answers(
-    loops: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(forwarding, "_REFILL_SECONDS", 0.0)
+def test_a_stranger_gets_bytes_back_for_answers(loops: Callable[[Any], None]) -> None:
 
     async def serve(
         forwarder: Forwarder, client: socket.socket, connection: socket.socket, peer: str
@@ -188,7 +186,7 @@ def test_a_stranger_gets_bytes_back_for_answers(
             assert len(await received(connection, 100)) == 100
             forwarder.answered(forwarded(peer))
 
-    run(loops, serve)
+    run(loops, serve, patience=Patience(refill=0.0))
 
 
 @pytest.mark.parametrize(
@@ -199,11 +197,7 @@ def test_a_stranger_gets_bytes_back_for_answers(
         pytest.param(UNAUTHENTICATED_BYTES // 2 + 1, 0, id="not after half"),
     ],
 )
-def test_a_stranger_gets_no_more_back(
-    loops: Callable[[Any], None], monkeypatch: pytest.MonkeyPatch, sent: int, back: int
-) -> None:
-    monkeypatch.setattr(forwarding, "_REFILL_SECONDS", 1e9)
-    monkeypatch.setattr(forwarding, "_FULL_SECONDS", 0.01)
+def test_a_stranger_gets_no_more_back(loops: Callable[[Any], None], sent: int, back: int) -> None:
 
     async def serve(
         forwarder: Forwarder, client: socket.socket, connection: socket.socket, peer: str
@@ -217,7 +211,7 @@ def test_a_stranger_gets_no_more_back(
             await loop.sock_sendall(client, bytes(MANY))
         assert len(await received(connection, MANY)) == UNAUTHENTICATED_BYTES - sent + back
 
-    run(loops, serve)
+    run(loops, serve, patience=Patience(refill=1e9, full=0.01))
 
 
 def test_an_end_is_passed_on_in_both_directions(loops: Callable[[Any], None]) -> None:

@@ -6,25 +6,21 @@ import asyncio
 from pathlib import Path
 
 import grpc.aio
-import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from envwire.server import ServerConfig
 from envwire.server._auth.access import Access
 from envwire.server._auth.client import Scope
-from envwire.server._front.grpc import forwarding
 from envwire.server._front.grpc.edge import GrpcPort, options
+from envwire.server._front.grpc.forwarding import UNAUTHENTICATED_BYTES, Patience
 from envwire.server._front.grpc.health import Health
 from tests.secured import write_tokens
 
 #: A check takes 60 bytes and more.
-CHECKS = forwarding.UNAUTHENTICATED_BYTES // 40
+CHECKS = UNAUTHENTICATED_BYTES // 40
 
 
-def test_checks_without_a_token_pass_on_one_connection(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(forwarding, "_REFILL_SECONDS", 0.0)
+def test_checks_without_a_token_pass_on_one_connection(tmp_path: Path) -> None:
     write_tokens(tmp_path / "tokens", {"alice": [Scope.PLAY]})
     config = ServerConfig(["CartPole-v1"], port=0, tokens=tmp_path / "tokens", public=True)
 
@@ -32,7 +28,7 @@ def test_checks_without_a_token_pass_on_one_connection(
         access, connections = Access(config), set()
         health, server = Health(access), grpc.aio.server(options=options(config))
         server.add_generic_rpc_handlers((health.handlers(),))
-        port = GrpcPort(server, config, access)
+        port = GrpcPort(server, config, access, Patience(refill=0.0))
         answered = access.on_answered
 
         def seen(connection: str) -> None:
