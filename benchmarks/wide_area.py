@@ -179,7 +179,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--round-trip", type=float, default=0.05, help="in seconds")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--chunks", type=int, default=10, help="in a round")
+    parser.add_argument(
+        "--chunks", type=int, default=20, help="in a round, with one inference and round trip more"
+    )
     options = parser.parse_args()
     with closing(Wire()) as wire, slow(wire, options) as (weather, trip):
         print(f"a round trip takes {trip * 1000:.1f} ms", flush=True)

@@ -22,6 +22,7 @@ from envwire.device.devices import DeviceError, Identity
 from envwire.device.memory import allocate
 from envwire.device.shared_arrays import SharedArrays
 from envwire.server._hosting.vector_hosts import is_vector
+from envwire.server._worker.direct.parallel_copy import copy_large
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import ALIGNMENT, ATTACHED_FROM, Attachments
 from envwire.wire.local_channel import BOX_BYTES, FRAME_AT, ORDERED, Mailbox
@@ -101,7 +102,7 @@ class SharedSlots:
         if slot >= self._allocated and not self._allocate_to(slot):
             return 0
         for buffer in attachments.buffers:
-            self._view[start : start + len(buffer)] = buffer
+            copy_large(self._view[start : start + len(buffer)], buffer)
             start += len(buffer)
         self._view[slot] = 1
         return slot + 1
