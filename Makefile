@@ -377,9 +377,9 @@ test-examples: $(VENV)/.dev ## Run the examples in other languages: Node, Go, Ja
 	$(BIN)/python -m pytest -rs -m 'long or not long' tests/languages/test_examples.py
 
 image: ## Build the container images envwire-server, envwire-server-gl and envwire-proxy, labelled with version and revision.
-	docker build --file docker/server.Dockerfile --tag envwire-server $(LABELS) .
-	docker build --file docker/server.Dockerfile --tag envwire-server-gl --target gl $(LABELS) .
-	docker build --file docker/proxy.Dockerfile --tag envwire-proxy $(LABELS) .
+	docker build --network host --file docker/server.Dockerfile --tag envwire-server $(LABELS) .
+	docker build --network host --file docker/server.Dockerfile --tag envwire-server-gl --target gl $(LABELS) .
+	docker build --network host --file docker/proxy.Dockerfile --tag envwire-proxy $(LABELS) .
 
 image-test: $(VENV)/.runtime ## Build and run the Docker images (starts a Docker engine if none is running).
 	docker/image-test.sh

@@ -9,49 +9,33 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import secrets
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any, TypeVar
 
-from envwire.farm.engines.engine import Observed, server_config
-from envwire.farm.engines.variables import changed_settings, variables
+from envwire.farm.engines.docker_container import (
+    DIGEST,
+    FARM,
+    GROUP,
+    container_options,
+    digest_of,
+    end_of,
+    refusal_of,
+)
+from envwire.farm.engines.engine import Observed
 from envwire.farm.gateway.groups.failures import EngineError, Failure, Kind
 from envwire.farm.gateway.groups.group_config import GroupConfig
 
 T = TypeVar("T")
 
-#: Labels of containers: the name of the farm, the group, and a digest of its settings.
-FARM, GROUP, DIGEST = "envwire.farm", "envwire.group", "envwire.settings"
 #: Seconds for one call of the engine.
 _CALL_SECONDS = 20
 #: Seconds for one call that pulls an image, or waits for a drain.
 _PULL_SECONDS = 3600
 #: Seconds that a container has to stop, beyond the drain time of its sessions.
 _STOP_SECONDS = 10
-#: Characters of a container's output in an error.
-_SHOWN = 300
-#: Where containers find the token with which they join, the file of accepted tokens, and the CA of the gateway.
-_JOIN_TOKEN, _TOKENS = "/run/secrets/envwire-join", "/run/secrets/envwire-tokens"
-_JOIN_CA = "/run/secrets/envwire-ca"
-#: Processes and threads of a container.
-_PIDS = 8192
-#: Files there are memory of the container that counts for no process: a share of it, so that they do not fill all.
-_TMP, _SHARE_OF_TMP = "/tmp", 4  # noqa: S108 - inside the container
-_HARDENED: dict[str, Any] = {
-    "network_mode": "host",
-    "read_only": True,
-    "tmpfs": {_TMP: ""},
-    "cap_drop": ["ALL"],
-    "security_opt": ["no-new-privileges:true"],
-    "pids_limit": _PIDS,
-    "healthcheck": {"test": ["NONE"]},  # the gateway knows whether it lives
-}
-#: Settings of servers that containers do not take over: their own are below.
-_OWN = ("tokens", "join_token", "join_ca", "http_port", "port")
 
 
 class DockerEngine:
@@ -77,7 +61,7 @@ class DockerEngine:
         changed: asyncio.Event,
     ) -> None:
         self._farm = farm
-        self._digests = {each.name: _digest_of(each) for each in groups}
+        self._digests = {each.name: digest_of(each) for each in groups}
         self._gateways = gateways
         self._join_token = join_token
         self._changed = changed
@@ -172,56 +156,22 @@ class DockerEngine:
                 self._doing[group.name] = ""
                 await self._run(group, name)
         except self._docker.errors.APIError as error:
-            self._failures[group.name].append(_failure_of(error))
+            self._failures[group.name].append(refusal_of(error))
         except EngineError as error:
             self._failures[group.name].append(error.failure)
         finally:
             self._doing[group.name] = ""
 
     async def _run(self, group: GroupConfig, name: str) -> None:
-        options = self._options(group, name)
+        options = container_options(
+            self._docker.types, self._farm, group, name, self._gateways, self._join_token
+        )
         try:
             await self._call(lambda client: client.containers.run(group.image, **options))
         except self._docker.errors.APIError:
             with contextlib.suppress(self._docker.errors.APIError, EngineError):
                 await self._call(lambda client: client.api.remove_container(name, force=True))
             raise
-
-    def _options(self, group: GroupConfig, name: str) -> dict[str, Any]:
-        config = server_config(group, name, self._gateways)
-        settings = {
-            key: value for key, value in changed_settings(config).items() if key not in _OWN
-        }
-        settings |= {"http_port": 0, "port": 0}
-        mounts: list[Any] = []
-        files = {
-            "join_token": (self._join_token, _JOIN_TOKEN),
-            "join_ca": (config.join_ca, _JOIN_CA),
-            "tokens": (config.tokens, _TOKENS),
-        }
-        for key, (here, there) in files.items():
-            if here:
-                settings[key] = there
-                source = str(Path(here).absolute())
-                mounts.append(self._docker.types.Mount(there, source, "bind", read_only=True))
-        options = {
-            "name": name,
-            "command": ["serve"],
-            "detach": True,
-            "labels": {FARM: self._farm, GROUP: group.name, DIGEST: self._digests[group.name]},
-            "environment": variables(settings),
-            "mounts": mounts,
-            **_HARDENED,
-        }
-        if group.cpus:
-            options["nano_cpus"] = int(group.cpus * 1e9)
-        if group.memory:
-            options["mem_limit"] = options["memswap_limit"] = group.memory
-            options["tmpfs"] = {_TMP: f"size={group.memory // _SHARE_OF_TMP}"}
-        if group.gpu_count:
-            request = self._docker.types.DeviceRequest
-            options["device_requests"] = [request(count=group.gpu_count, capabilities=[["gpu"]])]
-        return options
 
     async def _bury(self, name: str, group: str) -> None:
         """Removes a container that ended by itself, and records why it did."""
@@ -230,7 +180,7 @@ class DockerEngine:
             said = await self._call(lambda client: client.api.logs(name, tail=5))
             await self._call(lambda client: client.api.remove_container(name, force=True))
             if state["ExitCode"] or state.get("OOMKilled"):  # else an operator drained it
-                self._failures[group].append(_end_of(name, state, said))
+                self._failures[group].append(end_of(name, state, said))
 
     async def _remove(self, name: str, seconds: int) -> None:
         """Stops a container, whose sessions have their drain time, and removes it."""
@@ -275,32 +225,8 @@ def _docker() -> Any:
         ) from None
 
 
-def _digest_of(group: GroupConfig) -> str:
-    return hashlib.sha256(repr(group).encode()).hexdigest()[:16]
-
-
 def _unanswered(error: Exception) -> Failure:
     if "PermissionError" in str(error) or isinstance(error, PermissionError):
         text = "this user may not use the Docker engine; add it to the group docker, or use a rootless engine"
         return Failure(Kind.PERMISSION, text)
     return Failure(Kind.ENGINE, f"no Docker engine answers: {error}")
-
-
-def _failure_of(error: Any) -> Failure:
-    """Returns the failure of a call that the engine refused."""
-    text = str(error.explanation or error)
-    kind = Kind.NOT_STARTED
-    if error.status_code in (401, 403):
-        kind = Kind.PERMISSION
-    elif error.status_code == 404 or "manifest" in text or "pull access denied" in text:
-        kind = Kind.IMAGE
-    return Failure(kind, text)
-
-
-def _end_of(name: str, state: Mapping[str, Any], output: bytes) -> Failure:
-    """Returns the failure of a container that ended by itself."""
-    if state.get("OOMKilled"):
-        return Failure(Kind.MEMORY, f"{name} used all of its memory; raise memory of its group")
-    said = " ".join(output.decode(errors="replace").split())[-_SHOWN:]
-    why = state.get("Error") or said
-    return Failure(Kind.ENDED, f"{name} ended by itself, with status {state['ExitCode']}: {why}")
