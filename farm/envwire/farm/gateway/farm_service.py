@@ -94,6 +94,8 @@ class FarmService:
             direct=not request.relayed,
         )
         wait = to_seconds(request.wait)
+        if self._quotas.of(client):
+            await self._queue.settled()
         with self._quotas.claim(client, request.count) as claim:
             shares = await self._allocator.allocate(requirements, request.count, wait, claim)
         for share in shares:

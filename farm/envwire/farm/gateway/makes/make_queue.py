@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -69,6 +70,10 @@ class MakeQueue:
 
     def __len__(self) -> int:
         return len(self._queue)
+
+    async def settled(self) -> None:
+        """Waits until servers had the time to register with a new gateway, and to say what clients hold there."""
+        await asyncio.sleep(max(self._settled - self._clock(), 0.0))
 
     async def claim(
         self,

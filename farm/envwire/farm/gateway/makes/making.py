@@ -93,6 +93,8 @@ class Maker:
                         return await self._join(first, send, nothing, reservation)
                 except (ServerGoneError, RefusedError) as error:
                     _check_other(error)
+            if self._quotas.of(client):
+                await self._queue.settled()
             with self._quotas.claim(client, 1) as claim:
                 counted = self._counted(send, claim, reservation) if claim else send
                 if request.HasField("copy_of"):

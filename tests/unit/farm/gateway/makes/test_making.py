@@ -11,7 +11,7 @@ import pytest
 
 from envwire.codec import FaultError, Reason
 from envwire.farm.gateway.allocation.relayed_slots import RelayedSlots
-from envwire.farm.gateway.makes.make_queue import MakeQueue
+from envwire.farm.gateway.makes.make_queue import SETTLE_SECONDS, MakeQueue
 from envwire.farm.gateway.makes.making import Maker
 from envwire.farm.gateway.orders.registrations import Registration, Registrations
 from envwire.farm.gateway.registry.quotas import Quotas
@@ -27,23 +27,33 @@ SLOT = b"a" * 16
 
 
 class Scene:
-    """A gateway with one server, which is asked to keep slots."""
+    """A gateway with one server, which is asked to keep slots.
 
-    def __init__(self, *, reported: bool = True) -> None:
-        farm = Farm()
+    Args:
+        reported: Whether the server has reported.
+        age: Seconds since the gateway's start.
+    """
+
+    def __init__(self, *, reported: bool = True, age: float = 60.0) -> None:
+        self.farm = farm = Farm()
         self.member = farm.add("a", keeps_slots=True)
-        counted = farm_pb2.ServerLoad(client_slots=farm_pb2.ClientSlots())
         if reported:
-            farm.registry.report(self.member, counted, farm.now)
+            self.report()
         self.registration, registrations = Registration(), Registrations()
         registrations.add(self.member, self.registration)
         self.quotas = Quotas(farm.registry.members, 0)
-        queue, tally = MakeQueue(farm.registry, lambda: 0.0, 0, 0.0), Tally(lambda: 0.0)
+        began = iter([-age])
+        queue = MakeQueue(farm.registry, lambda: next(began, 0.0), 0, 0.0)
+        tally = Tally(lambda: 0.0)
         slots = RelayedSlots(lambda: farm.now)
         self.maker = Maker(farm.registry, queue, tally, self.quotas, registrations, slots)
 
     def make(self, send: Any) -> Coroutine[Any, Any, Any]:
         return self.maker.make(pb.MakeRequest(env_id="CartPole-v1"), send, ALICE, SLOT)
+
+    def report(self, **slots: int) -> None:
+        load = farm_pb2.ServerLoad(client_slots=farm_pb2.ClientSlots(slots=slots))
+        self.farm.registry.report(self.member, load, self.farm.now)
 
     async def ordered(self) -> tuple[int, bytes]:
         raw = await self.registration.outbox.next()
@@ -71,6 +81,21 @@ def test_a_server_is_asked_before_its_first_report_too(reported: bool) -> None:
         assert await asyncio.wait_for(scene.ordered(), 60.0) == (RESERVE, SLOT)
         making.cancel()
         await asyncio.wait({making})
+
+    asyncio.run(run())
+
+
+def test_a_new_gateway_learns_first_what_a_client_holds() -> None:
+    """Restarting a gateway gave clients their quota once more, on the servers that registered first."""
+
+    async def run() -> None:
+        scene = Scene(reported=False, age=SETTLE_SECONDS - 0.05)
+        making = asyncio.ensure_future(scene.make(never))
+        await asyncio.sleep(0.0)
+        scene.report(**{ALICE.name: 4})
+        with pytest.raises(FaultError) as caught:
+            await asyncio.wait_for(making, 60.0)
+        assert caught.value.reason is Reason.CLIENT_LIMIT_REACHED
 
     asyncio.run(run())
 
