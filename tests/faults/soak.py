@@ -275,6 +275,7 @@ def run(
         "sessions found lost": players.tally.total(Column.LOST),
         "makes that failed": players.tally.total(Column.REFUSED),
         "steps lost or applied twice": players.tally.total(Column.WRONG),
+        "requests without an answer in time": players.tally.total(Column.LATE),
         "connections": wire.connections,
         "seconds": round(seconds, 1),
         "sessions left": after.sessions - before.sessions,
@@ -345,6 +346,7 @@ def _show(soak: Soak, faults: int) -> None:
 #: What must be nothing.
 ZEROES = (
     "steps lost or applied twice",
+    "requests without an answer in time",
     "sessions left",
     "processes left",
     "files left in the front",

@@ -37,6 +37,7 @@ class Column(IntEnum):
     LOST = 2
     REFUSED = 3
     WRONG = 4
+    LATE = 5
 
 
 class Tally:
@@ -106,10 +107,10 @@ class Player:
         except SessionLostError:
             self._count(Column.LOST)
         except RequestTimeoutError as error:
-            self._complain(f"a request took too long: {error}")
+            self._complain(f"a request took too long: {error}", Column.LATE)
         except RemoteError as error:
             if self._env is not None and "lease" in str(error):
-                self._complain(f"a session was given up: {error}")
+                self._complain(f"a session was given up: {error}", Column.LATE)
             self._count(Column.REFUSED)  # a Make is never repeated
 
     def _play_episode(self, env: RemoteEnv) -> None:
@@ -141,8 +142,8 @@ class Player:
     def _count(self, column: Column) -> None:
         self._tally.add(self._number, column)
 
-    def _complain(self, text: str) -> None:
-        self._count(Column.WRONG)
+    def _complain(self, text: str, column: Column = Column.WRONG) -> None:
+        self._count(column)
         print(f"\nclient {self._number}: {text}", file=sys.stderr, flush=True)
 
 
