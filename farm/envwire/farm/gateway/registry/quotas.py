@@ -2,8 +2,8 @@
 
 Servers count the slots of each client: its sessions, and the slots reserved for it. A gateway adds what it has asked
 servers to reserve since their last reports, so a single gateway never exceeds a quota. With several gateways, each
-learns of the others' slots from the servers' next reports, a tenth of a second later. A new gateway knows nothing: Makes
-and allocations of clients with a quota wait until servers had the time to register (`MakeQueue.settled`).
+learns of the others' slots from the servers' next reports, a tenth of a second later. A new gateway knows nothing:
+Makes and allocations of clients with a quota wait until servers had the time to register (`MakeQueue.settled`).
 """
 
 from __future__ import annotations
