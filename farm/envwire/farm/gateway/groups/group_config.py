@@ -22,7 +22,20 @@ GROUP_LABEL, INSTANCE_LABEL = "group", "instance"
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?")
 _PATTERN = re.compile(r"[*?[]")
 
+#: A registry, a path, a tag and a digest. Credentials are the engine's: an image is shown to all who see the farm.
+_IMAGE = re.compile(
+    r"[A-Za-z0-9][\w.-]*(:\d+)?(/[a-z0-9][\w.-]*)*(:[\w.-]+)?(@sha256:[0-9a-f]{64})?", re.ASCII
+)
+
+
+def _is_image(value: object) -> bool:
+    return value == "" or (isinstance(value, str) and _IMAGE.fullmatch(value) is not None)
+
+
 _setting = partial(setting, "Groups")
+_REFERENCE = Check(
+    _is_image, "the name of an image, such as registry/robots:3, without a scheme or a password"
+)
 _ENGINE = Check({"", *ENGINES}.__contains__, " or ".join(ENGINES))
 
 
@@ -33,7 +46,9 @@ class GroupSettings:
     engine: str = _setting(
         "", "Engine of its servers: `local`, `docker`, `kubernetes` or `ray`.", _ENGINE
     )
-    image: str = _setting("", "Image of its containers, with envwire and the environments.")
+    image: str = _setting(
+        "", "Image of its containers, with envwire and the environments.", _REFERENCE
+    )
     secret: str = _setting(
         "", "Kubernetes Secret whose files its servers find in `/run/secrets/envwire`."
     )

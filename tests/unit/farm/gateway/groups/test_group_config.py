@@ -66,3 +66,38 @@ def test_an_id_is_in_one_group() -> None:
 def test_a_name_is_one_that_all_engines_accept() -> None:
     with pytest.raises(ValueError, match="small letters, digits and -"):
         read(Pole=POLE)
+
+
+def image(name: str) -> str:
+    return read("docker", it={**POLE, "image": name})["it"].image
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "envwire-server",
+        "my_minigrid:3",
+        "localhost:5000/robots/arm:v1.2-cuda",
+        "Registry.example/a/b@sha256:" + "0" * 64,
+    ],
+)
+def test_images_are_named_as_engines_do(name: str) -> None:
+    assert image(name) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "--privileged",
+        "robots -v /:/host",
+        "../robots",
+        "registry/../robots",
+        "https://registry/robots",
+        "me:secret@registry/robots",
+        "robots\nFROM other",
+        "$HOME",
+    ],
+)
+def test_what_is_no_name_of_an_image_is_refused_before_an_engine_sees_it(name: str) -> None:
+    with pytest.raises(ValueError, match="must be the name of an image"):
+        image(name)
