@@ -55,10 +55,13 @@ demo: $(VENV)/.runtime ## Train an agent on a remote CartPole and film it.
 test: $(VENV)/.dev ## Test every behaviour once, with real servers (5 minutes on two cores; AT_ONCE=1: one test at a time).
 	$(BIN)/python -m pytest $(PARALLEL) -m 'not (slow or long)'
 
-test-all: test test-rest ## Test everything: also all combinations, attacks, faults, farms and other languages (20 minutes on two cores).
+test-all: test test-rest test-languages ## Test everything: also all combinations, attacks, faults, farms and other languages (20 minutes on two cores).
 
-test-rest: $(VENV)/.dev ## What `make test-all` runs after `make test`.
-	EXAMPLES=all $(BIN)/python -m pytest $(PARALLEL) -m '(slow or hypothesis) and not long'
+test-rest: $(VENV)/.dev ## What `make test-all` runs after `make test`, and before `make test-languages`.
+	EXAMPLES=all $(BIN)/python -m pytest $(PARALLEL) -m '(slow or hypothesis) and not long' --ignore=tests/languages
+
+test-languages: $(VENV)/.dev ## Test the libraries in other languages with Python, those that are built (make build-cpp build-typescript).
+	$(BIN)/python -m pytest $(PARALLEL) tests/languages
 
 test-mutants: $(VENV)/.dev ## Change the core at random, 300 times, and list the changes that no test notices (an hour on two cores).
 	$(BIN)/python -m tests.mutation
