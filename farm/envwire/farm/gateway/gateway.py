@@ -38,12 +38,12 @@ from envwire.farm.gateway.relaying.routing import Routes
 from envwire.farm.gateway.upkeep import Upkeep
 from envwire.server._auth.access import Access
 from envwire.server._auth.tokens import Token
+from envwire.server._front.counters import Tally
 from envwire.server._front.event_loop import raise_file_limit, run_loop, stop_on_signals
 from envwire.server._front.grpc.edge import GrpcPort, options
 from envwire.server._front.grpc.health import Health
 from envwire.server._front.http_port import Routes as HttpRoutes
 from envwire.server._front.http_port import http_port, operations
-from envwire.server._front.tally import Tally
 
 _STOP_GRACE_SECONDS = 1.0
 #: Thresholds of the garbage collector. With Python's own thresholds, a gateway with 1,000 servers that allocated in

@@ -16,8 +16,7 @@ from envwire.farm.gateway.groups.groups import Groups
 from envwire.farm.gateway.makes.make_queue import MakeQueue
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member, State
-from envwire.server._front.metric_families import counter, gauge, gauges, makes, version
-from envwire.server._front.tally import Tally
+from envwire.server._front.counters import Tally, counter, gauge, gauges, makes, version
 
 
 @dataclass(eq=False)

@@ -9,9 +9,7 @@ from dataclasses import asdict, dataclass
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from envwire.server._front.makes.admission import Admission
-from envwire.server._front.makes.warm_pool import WarmPool
-from envwire.server._front.metric_families import (
+from envwire.server._front.counters import (
     counter,
     counters,
     gauge,
@@ -20,6 +18,8 @@ from envwire.server._front.metric_families import (
     summaries,
     version,
 )
+from envwire.server._front.makes.admission import Admission
+from envwire.server._front.makes.warm_pool import WarmPool
 from envwire.server._front.sessions.session_totals import SessionTotals
 from envwire.server._front.sessions.table import Sessions
 

@@ -19,8 +19,8 @@ from envwire.farm.gateway.registry.registry import HELD_SECONDS, Registry
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.relaying.links import RefusedError, ServerGoneError
 from envwire.server._auth.client import Client
+from envwire.server._front.counters import MADE, Tally
 from envwire.server._front.makes.request_size import check_bounds, check_request_id
-from envwire.server._front.tally import MADE, Tally
 from envwire.server._ipc.refusals import fault_reply
 from envwire.v1 import environment_pb2 as pb
 

@@ -20,6 +20,7 @@ from envwire.codec.errors.statuses import reason_of
 from envwire.codec.messages import to_duration, to_seconds
 from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._auth.client import Client
+from envwire.server._front.counters import MADE
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.warm_pool import WarmEnvironment, WarmPool
 from envwire.server._front.reloading import Reloading
@@ -29,7 +30,6 @@ from envwire.server._front.sessions.log import log_made, log_not_made
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.session_totals import kind_of
 from envwire.server._front.sessions.table import Sessions
-from envwire.server._front.tally import MADE
 from envwire.server._ipc.frames import RENDER_MODE
 from envwire.server._processes.environments import Environments
 from envwire.server._processes.forkserver_start import ForkError, ForkserverError

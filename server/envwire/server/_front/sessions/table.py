@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.client import Client
+from envwire.server._front.counters import Tally
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.log import log_end, log_not_swept, log_unused
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.session_totals import MakeTimings, SessionTotals, SlotUsage
 from envwire.server._front.sessions.slots import Reservations
-from envwire.server._front.tally import Tally
 from envwire.server._grammar import counted
 
 #: Number of ended sessions to keep, of 1.4 kB each, so that their clients learn why they ended, and number of the

@@ -18,7 +18,7 @@ from envwire.farm.gateway.registry.quotas import Quotas
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.v1 import farm_pb2
 from envwire.server._auth.client import Client
-from envwire.server._front.tally import Tally
+from envwire.server._front.counters import Tally
 from envwire.v1 import environment_pb2 as pb
 from tests.unit.farm.gateway.registry.test_registry import Farm
 
