@@ -15,7 +15,7 @@ for _id, _entry_point in (
     ("Crash", "failing:CrashEnv"),
     ("Echo", "values:EchoEnv"),
     ("EverySpace", "values:EverySpaceEnv"),
-    ("Odd", "odd:odd"),
+    ("Odd", "failing:odd"),
     ("Raise", "failing:RaiseEnv"),
     ("Slow", "failing:SlowEnv"),
 ):
