@@ -18,7 +18,7 @@ import typer
 
 from envwire.client import RemoteEnv
 from envwire.server import Server
-from envwire.server.cli._serve import serve
+from envwire.server.cli import _serve as serve
 from tests.commands import as_process, envwire, start
 from tests.secured import certificates
 from tests.tiers import first

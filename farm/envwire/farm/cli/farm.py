@@ -21,8 +21,8 @@ from envwire.server._grammar import enumerated
 from envwire.server._logs import TEXT, log_to_stderr
 from envwire.server._settings.setting import gather
 from envwire.server.cli._failures import starting
-from envwire.server.cli._serve.serve import EPILOG, Dashboard, DashboardPort, live_page
-from envwire.server.cli._serve.settings_options import ConfigFile, given, take_settings
+from envwire.server.cli._serve import EPILOG, Dashboard, DashboardPort, live_page
+from envwire.server.cli._settings_options import ConfigFile, given, take_settings
 from envwire.server.config import SETTINGS
 
 #: Settings that the farm chooses, or that make no sense for servers whose machine is not known in advance.

@@ -11,7 +11,7 @@ from envwire.farm.gateway.config import SETTINGS, GatewayConfig
 from envwire.server._logs import TEXT, log_to_stderr
 from envwire.server._settings.setting import gather
 from envwire.server.cli._failures import starting, tell_ready
-from envwire.server.cli._serve.settings_options import ConfigFile, given, take_settings
+from envwire.server.cli._settings_options import ConfigFile, given, take_settings
 
 
 def gateway(ctx: typer.Context, *, config: ConfigFile = "", **options: Any) -> None:

@@ -23,6 +23,7 @@ from envwire.server.cli._drive.bench import bench
 from envwire.server.cli._drive.eval import evaluate_policy
 from envwire.server.cli._drive.run import run
 from envwire.server.cli._failures import USAGE, stop
+from envwire.server.cli._image import image
 from envwire.server.cli._inspect.health import doctor, health
 from envwire.server.cli._inspect.list import list_environments
 from envwire.server.cli._inspect.sessions import drain, sessions
@@ -31,8 +32,7 @@ from envwire.server.cli._inspect.watch import watch
 from envwire.server.cli._recordings.export import export
 from envwire.server.cli._recordings.replay import replay
 from envwire.server.cli._secure import certs, token
-from envwire.server.cli._serve.image import image
-from envwire.server.cli._serve.serve import EPILOG, serve
+from envwire.server.cli._serve import EPILOG, serve
 
 #: The group of the entry points. Each names a function for typer, or a `Typer`.
 GROUP = "envwire.commands"

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from envwire.server.cli._app import app
-from envwire.server.cli._serve.image import dockerfile, known_modules
+from envwire.server.cli._image import dockerfile, known_modules
 
 
 def test_the_packages_land_in_the_servers_environment_and_the_ids_are_served() -> None:

@@ -20,7 +20,7 @@ from envwire.server._logs import log_to_stderr
 from envwire.server._settings.listening import local_target
 from envwire.server._settings.setting import gather
 from envwire.server.cli._failures import starting, stop, tell_ready
-from envwire.server.cli._serve.settings_options import ConfigFile, given, take_settings
+from envwire.server.cli._settings_options import ConfigFile, given, take_settings
 from envwire.server.config import SETTINGS, ServerConfig
 
 _HOST = "127.0.0.1"
