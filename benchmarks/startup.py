@@ -23,7 +23,7 @@ _IMPORTS = {
     "RemoteEnv and grpc": f"{_NEEDED}; from envwire.client import RemoteEnv",
     "RemoteVectorEnv": "from envwire.client import RemoteVectorEnv",
 }
-_COMMAND = [sys.executable, "-m", "envwire.server"]
+_COMMAND = [sys.executable, "-m", "envwire"]
 
 
 def processor_seconds(statement: str) -> float:

@@ -52,7 +52,7 @@ def exported(name: str, played: Callable[[str], None]) -> minari.MinariDataset:
     with Server([ENV_ID], record=directory) as server:
         played(server.target)
     files = [str(file) for file in Path(directory).iterdir()]
-    command = [sys.executable, "-m", "envwire.server", "export", *files, "--minari", name]
+    command = [sys.executable, "-m", "envwire", "export", *files, "--minari", name]
     subprocess.run(command, check=True)
     subprocess.run([*command, "--overwrite"], check=True)  # without it, the name is refused now
     return minari.load_dataset(name)

@@ -140,7 +140,7 @@ def test_full_disks_and_full_shared_memory_do_not_matter() -> None:
         [
             *("unshare", "--mount", "sh", "-c"),
             f"{{ {prepare} ; }} >&2 ; df /tmp | grep -q 100% && "
-            f"exec {sys.executable} -m envwire.server serve {HUNGRY} {arguments}",
+            f"exec {sys.executable} -m envwire serve {HUNGRY} {arguments}",
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -20,7 +20,7 @@ PIPED = {
     "server/envwire/server/_worker/main.py",
 }
 #: The command line, whose `main` guards its streams before anything else.
-COMMANDS = {"server/envwire/__main__.py", "server/envwire/server/__main__.py"}
+COMMANDS = {"server/envwire/__main__.py"}
 #: The files that write control characters, and what they draw: pictures and tables.
 DRAWING = {"server/envwire/server/cli/_console.py", "server/envwire/server/cli/_inspect/watch.py"}
 #: Ways past the streams, in the words of the syntax tree.

@@ -108,7 +108,7 @@ def test_a_wrong_setting_is_wrong_usage_whatever_gave_it(
 def test_a_server_whose_output_nobody_reads_says_so() -> None:
     read, write = os.pipe()
     os.close(read)
-    command = [sys.executable, "-m", "envwire.server", "farm", "gateway", "--port", "0"]
+    command = [sys.executable, "-m", "envwire", "farm", "gateway", "--port", "0"]
     done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, check=False, text=True)
     os.close(write)
     assert done.returncode == 1
@@ -118,7 +118,7 @@ def test_a_server_whose_output_nobody_reads_says_so() -> None:
 
 def test_a_bar_is_gone_before_an_error_is_printed() -> None:
     ours, theirs = os.openpty()
-    command = [sys.executable, "-m", "envwire.server", "bench", NOBODY]
+    command = [sys.executable, "-m", "envwire", "bench", NOBODY]
     subprocess.run(command, stdout=theirs, stderr=theirs, env={"TERM": "xterm"}, check=False)
     os.close(theirs)
     *_, shown = os.read(ours, 2**16).split(b"\x1b[2K")
@@ -189,7 +189,7 @@ def test_the_paths_of_certificates_are_the_output(tmp_path: Path) -> None:
 
 
 def test_what_a_locale_cannot_show_ends_no_command() -> None:
-    command = [sys.executable, "-m", "envwire.server", "run", "in-process", "CartPole-v1"]
+    command = [sys.executable, "-m", "envwire", "run", "in-process", "CartPole-v1"]
     done = subprocess.run(
         [*command, "--episodes", "1"],
         env={"PYTHONIOENCODING": "ascii", "PATH": ""},
