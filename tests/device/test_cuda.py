@@ -18,8 +18,8 @@ import pytest
 from envwire.client import RemoteEnv
 from envwire.client.errors import RemoteError
 from envwire.client.vector import RemoteVectorEnv
-from envwire.device.devices import DeviceError
-from envwire.device.memory import allocate, identify, import_memory
+from envwire.device.device_memory import DeviceError
+from envwire.device.devices import allocate, identify, import_memory
 from envwire.server import Server
 from tests.device.conftest import ID, SETTINGS
 from tests.device.hosted import Drift, Drifts

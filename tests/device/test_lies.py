@@ -17,9 +17,9 @@ from envwire.client.env import RemoteEnv
 from envwire.client.vector import RemoteVectorEnv
 from envwire.codec import CodecError
 from envwire.conformance.raw.direct_link import HEADER, UNIX
-from envwire.device.devices import HOST, DeviceError, Identity
+from envwire.device.device_memory import DeviceError
+from envwire.device.devices import HOST, Identity, allocate, import_memory
 from envwire.device.dlpack import _given, borrow, capsule_of
-from envwire.device.memory import allocate, import_memory
 from envwire.device.shared_arrays import SharedArrays
 from envwire.v1 import direct_pb2, values_pb2
 from envwire.v1 import environment_pb2 as pb

@@ -18,8 +18,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from envwire.device.device_memory import Put
-from envwire.device.devices import DLPACK_CPU, DLPACK_CUDA, DeviceError
+from envwire.device.device_memory import DeviceError, Put
+from envwire.device.dlpack import DLPACK_CPU, DLPACK_CUDA
 
 #: Package `cuda-bindings`, which has no types. Its functions return a status, and what they found.
 driver: Any = import_module("cuda.bindings.driver")

@@ -23,6 +23,10 @@ ALIGNMENT: Final = 256
 """Each array begins at a multiple of this offset, in bytes, as those of all libraries do."""
 
 
+class DeviceError(OSError):
+    """Memory of a device cannot be shared: it is short, the device is missing, or its driver reports an error."""
+
+
 class Put(NamedTuple):
     """An array to copy into memory.
 

@@ -13,8 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from envwire.device.devices import DLPACK_CPU
-
+DLPACK_CPU: Final = 1
+"""DLPack's number for the processor."""
+DLPACK_CUDA: Final = 2
+"""DLPack's number for a GPU with CUDA."""
 #: Types of devices whose memory the processor can read: its own, and memory that is pinned for CUDA.
 _READABLE: Final = frozenset({DLPACK_CPU, 3})
 #: Numbers of element types by NumPy's kind of them.

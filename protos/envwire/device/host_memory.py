@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from envwire.device.device_memory import Put
-from envwire.device.devices import DLPACK_CPU, DLPACK_CUDA, DeviceError
+from envwire.device.device_memory import DeviceError, Put
+from envwire.device.dlpack import DLPACK_CPU, DLPACK_CUDA
 
 if TYPE_CHECKING:
     from envwire.device.cuda_memory import PinnedMemory

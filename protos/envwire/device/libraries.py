@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final
 
-from envwire.device.devices import DLPACK_CPU
+from envwire.device.dlpack import DLPACK_CPU
 
 
 @dataclass(frozen=True)

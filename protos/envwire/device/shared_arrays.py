@@ -21,8 +21,15 @@ from envwire.device.device_memory import (
     in_host_memory,
     span_in,
 )
-from envwire.device.devices import DLPACK_CPU, DLPACK_CUDA
-from envwire.device.dlpack import Borrowed, NotSharedError, borrow, capsule_of, device_of
+from envwire.device.dlpack import (
+    DLPACK_CPU,
+    DLPACK_CUDA,
+    Borrowed,
+    NotSharedError,
+    borrow,
+    capsule_of,
+    device_of,
+)
 from envwire.device.libraries import LIBRARIES, Library, library_of
 from envwire.v1 import environment_pb2, values_pb2
 

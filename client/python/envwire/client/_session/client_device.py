@@ -13,9 +13,10 @@ from envwire.client._session.recording import Recording
 from envwire.codec import Family
 from envwire.codec.errors.faults import CodecError
 from envwire.codec.steps import DeviceStepCodec
-from envwire.device.devices import DLPACK_CPU, DLPACK_CUDA, DeviceError, Identity, check_device_name
+from envwire.device.device_memory import DeviceError
+from envwire.device.devices import Identity, check_device_name, identify, import_memory
+from envwire.device.dlpack import DLPACK_CPU, DLPACK_CUDA
 from envwire.device.libraries import LIBRARIES
-from envwire.device.memory import identify, import_memory
 from envwire.device.shared_arrays import SharedArrays
 from envwire.v1 import direct_pb2, values_pb2
 from envwire.wire.frames import Area

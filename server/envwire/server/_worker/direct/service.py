@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from envwire.codec.errors.statuses import draining_notice
-from envwire.device.devices import CUDA, DeviceError, Identity
+from envwire.device.device_memory import DeviceError
+from envwire.device.devices import CUDA, Identity
 from envwire.server._ipc.frames import ChannelUse, Encode, FrameSocket
 from envwire.server._ipc.refusals import too_large
 from envwire.server._session.session import Session

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from envwire.device.device_memory import ALIGNMENT as DEVICE_ALIGNMENT
-from envwire.device.devices import DeviceError, Identity
-from envwire.device.memory import allocate
+from envwire.device.device_memory import DeviceError
+from envwire.device.devices import Identity, allocate
 from envwire.device.shared_arrays import SharedArrays
 from envwire.server._hosting.vector_hosts import is_vector
 from envwire.server._worker.direct.parallel_copy import copy_large

@@ -35,7 +35,7 @@ from envwire.client.credentials import Credentials
 from envwire.client.errors import ServerUnavailableError
 from envwire.codec import Reason
 from envwire.codec.errors.statuses import reason_of
-from envwire.device.devices import DeviceError
+from envwire.device.device_memory import DeviceError
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import RESPONSES
