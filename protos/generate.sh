@@ -11,8 +11,7 @@ if [ ! -x "$generator/bin/protoc-gen-mypy" ]; then
     "$generator/bin/pip" install --quiet grpcio-tools==1.75.1 mypy-protobuf==3.6.0 setuptools==80.9.0
 fi
 PATH="$PWD/$generator/bin:$PATH"
-python write_names.py
-python write_reasons.py
+python write_tables.py
 python -m grpc_tools.protoc -I. --python_out=. --mypy_out=quiet:. envwire/v1/*.proto envwire/admin/v1/*.proto envwire/farm/v1/*.proto \
     envwire/observe/v1/*.proto
 python -m grpc_tools.protoc -I. --grpc_python_out=. --mypy_grpc_out=quiet:. envwire/v1/environment.proto envwire/admin/v1/admin.proto \

@@ -1,11 +1,14 @@
-"""Writes the table of error reasons into docs/protocol.md and the code of the other languages."""
+"""Writes tables into files of other languages: package names into .proto files, error reasons into code and docs."""
 
+import json
 import re
 import runpy
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parent.parent
+_HERE = Path(__file__).parent
+ROOT = _HERE.parent
 _SOURCE = "protos/envwire/codec/errors/reasons.py"
 _MADE = f"Written by `make protos` from {_SOURCE}."
 
@@ -56,8 +59,8 @@ inline constexpr std::array<Reason, {len(reasons)}> kReasons{{{{
 """
 
 
-def main() -> None:
-    """Rewrites all files."""
+def write_reasons() -> None:
+    """Writes the table of error reasons into docs/protocol.md and the code of the other languages."""
     reasons = list(runpy.run_path(str(ROOT / _SOURCE))["Reason"])
     page = ROOT / "docs/protocol.md"
     text = page.read_text(encoding="utf-8")
@@ -68,5 +71,23 @@ def main() -> None:
     cpp.write_text(_cpp(reasons), encoding="utf-8")
 
 
+def options(names: Mapping[str, str | bool]) -> str:
+    """Returns the block of option lines."""
+    lines = [f"option {name} = {json.dumps(value)};\n" for name, value in names.items()]
+    return "\n" + "".join(lines)
+
+
+def write_names() -> None:
+    """Writes the options of names.json into the .proto files, behind package and imports, as buf orders them."""
+    folders = json.loads((_HERE / "names.json").read_text(encoding="utf-8"))
+    for folder, names in folders.items():
+        for path in sorted((_HERE / folder).glob("*.proto") if folder else ()):
+            bare = re.sub(r"\n(option \w+ = [^\n]+;\n)+", "", path.read_text(encoding="utf-8"))
+            end = [each.end() for each in re.finditer(r"^(package|import) [^\n]+;\n", bare, re.M)]
+            text = bare[: end[-1]] + options(names) + bare[end[-1] :]
+            path.write_text(text, encoding="utf-8")
+
+
 if __name__ == "__main__":
-    main()
+    write_names()
+    write_reasons()
