@@ -19,12 +19,11 @@ def lazy_names(
 
     Args:
         package: The package's ``__name__``.
-        names: For each module (relative to the package), the names that are taken from it, separated by spaces.
+        names: For each module (relative to the package; ".wire.version" is beside it), the names that are taken from
+            it, separated by spaces.
         submodules: The submodules that are attributes of the package.
     """
-    modules = {
-        name: f"{package}.{module}" for module, found in names.items() for name in found.split()
-    }
+    modules = {name: f".{module}" for module, found in names.items() for name in found.split()}
     public = {*modules, *submodules}
 
     def load(name: str) -> Any:
@@ -32,7 +31,7 @@ def lazy_names(
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         if name not in modules:
             return import_module(f"{package}.{name}")  # which sets the attribute
-        value = getattr(import_module(modules[name]), name)
+        value = getattr(import_module(modules[name], package), name)
         setattr(sys.modules[package], name, value)
         return value
 

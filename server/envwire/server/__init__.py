@@ -13,17 +13,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from envwire.server._version import __version__
     from envwire.server.config import ServerConfig
     from envwire.server.inprocess import InProcessTransport
     from envwire.server.server import Server, ServerError
+    from envwire.wire.version import __version__
 
 _MODULES = {
     "InProcessTransport": "inprocess",
     "Server": "server",
     "ServerConfig": "config",
     "ServerError": "server",
-    "__version__": "_version",
+    "__version__": ".wire.version",
 }
 
 __all__ = ["InProcessTransport", "Server", "ServerConfig", "ServerError", "__version__"]
@@ -32,4 +32,4 @@ __all__ = ["InProcessTransport", "Server", "ServerConfig", "ServerError", "__ver
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    return getattr(import_module(f".{_MODULES[name]}", __name__), name)

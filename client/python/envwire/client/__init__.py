@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from envwire.client._env.saving import SavedState as SavedState
     from envwire.client._recovery.session_handle import ConnectionStats as ConnectionStats
     from envwire.client._transports.transport import Transport as Transport
-    from envwire.client._version import __version__ as __version__
     from envwire.client.credentials import Credentials as Credentials
     from envwire.client.env import RemoteEnv as RemoteEnv
     from envwire.client.errors import CapacityError as CapacityError
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from envwire.client.errors import TlsError as TlsError
     from envwire.client.errors import UnauthenticatedError as UnauthenticatedError
     from envwire.client.vector import RemoteVectorEnv as RemoteVectorEnv
+    from envwire.wire.version import __version__ as __version__
 else:
     from envwire.envs._lazy import lazy_names
 
@@ -41,7 +41,6 @@ else:
         "_env.saving": "SavedState",
         "_recovery.session_handle": "ConnectionStats",
         "_transports.transport": "Transport",
-        "_version": "__version__",
         "credentials": "Credentials",
         "env": "RemoteEnv",
         "errors": "CapacityError InvalidRequestError NotAllowedError RemoteEnvError "
@@ -49,6 +48,7 @@ else:
         "ServerUnavailableError SessionClosedError SessionError SessionLostError "
         "StepTimeoutError TlsError UnauthenticatedError",
         "vector": "RemoteVectorEnv",
+        ".wire.version": "__version__",
     }
     __all__ = [name for names in _NAMES.values() for name in names.split()]
     _MODULES = ("credentials", "env", "errors", "vector")

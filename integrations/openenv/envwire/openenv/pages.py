@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from envwire.server._version import VERSION
+from envwire.wire.version import VERSION
 
 HEALTH = {"status": "healthy"}
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 from prometheus_client import core
 
 from envwire.codec import FaultError
-from envwire.server._version import VERSION
+from envwire.wire.version import VERSION
 
 #: Upper bounds of the histogram of Make durations, in seconds: from packed environments to simulators that load maps.
 MAKE_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)

@@ -31,8 +31,8 @@ from envwire.server._front.observed_status import (
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.frames import Picture
-from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig
+from envwire.wire.version import VERSION
 
 #: Seconds between two pictures, or if longer, this multiple of the rendering time, so that rendering takes a tenth of a
 #: session's time.

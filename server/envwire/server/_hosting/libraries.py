@@ -19,8 +19,8 @@ from envwire.server._grammar import did_you_mean
 from envwire.server._hosting.imports import import_named
 from envwire.server._hosting.library import PETTINGZOO_PREFIX, Library, unmatched
 from envwire.server._ipc.refusals import unknown_environment
-from envwire.server._version import VERSION
 from envwire.v1 import environment_pb2
+from envwire.wire.version import VERSION
 
 #: What `make` and `make_vec` of `envwire.envs` import when they are first called.
 _IMPORTED_LATE = ("envwire.envs.wrappers.common", "envwire.envs.vector.sync_vector_env")

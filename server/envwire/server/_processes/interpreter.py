@@ -15,8 +15,8 @@ import subprocess
 import sys
 
 from envwire.server._processes.forkserver_start import CONFINED_START, PROGRAM, ForkserverError
-from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig
+from envwire.wire.version import VERSION
 
 #: Oldest versions that environment processes support.
 _NEEDED = {"Python": (3, 10), "numpy": (1, 26), "protobuf": (6, 31, 1)}

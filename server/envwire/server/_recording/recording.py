@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 from envwire.codec.fastpath.attached_arrays import pieces
 from envwire.codec.messages import nested
 from envwire.server._recording.files import AppendedFile, FullError
-from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
 from envwire.v1.recording_pb2 import RecordingEnd, RecordingHeader
 from envwire.wire.frames import Packet
 from envwire.wire.recordings import framed
+from envwire.wire.version import VERSION
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message

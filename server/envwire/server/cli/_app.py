@@ -16,7 +16,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
-from envwire.server._version import VERSION
 from envwire.server.cli._author.check import check
 from envwire.server.cli._author.info import info
 from envwire.server.cli._drive.bench import bench
@@ -33,6 +32,7 @@ from envwire.server.cli._recordings.export import export
 from envwire.server.cli._recordings.replay import replay
 from envwire.server.cli._secure import certs, token
 from envwire.server.cli._serve import EPILOG, serve
+from envwire.wire.version import VERSION
 
 #: The group of the entry points. Each names a function for typer, or a `Typer`.
 GROUP = "envwire.commands"

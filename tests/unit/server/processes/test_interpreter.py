@@ -20,7 +20,7 @@ from envwire.server.config import ServerConfig
 
 _WHERE = """
 import envwire.server._worker.main as program
-from envwire.server._version import VERSION
+from envwire.wire.version import VERSION
 print(program.__file__, VERSION)
 """
 FIT = {"Python": "3.10.0", "numpy": "1.26.0", "protobuf": "6.31.1"}

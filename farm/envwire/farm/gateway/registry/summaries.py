@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from envwire.codec.messages import to_seconds
 from envwire.farm.gateway.registry.states import Member, State
-from envwire.server._version import VERSION
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.version import VERSION
 
 
 def list_environments(

@@ -21,10 +21,10 @@ from envwire.server._auth.client import Client
 from envwire.server._front.grpc.edge import Context
 from envwire.server._front.makes.request_size import split_session_request
 from envwire.server._front.sessions.table import Exchange, Stream
-from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS, RESPONSES
+from envwire.wire.version import VERSION
 
 _SDK, _EXPORTER = "opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http.trace_exporter"
 #: Seconds for exporting the last spans when the server stops.

@@ -13,11 +13,11 @@ from envwire.client._errors import checked
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.direct.direct import DirectTransport
 from envwire.client._transports.transport import Transport, call
-from envwire.client._version import __version__
 from envwire.server._grammar import counted
 from envwire.server.cli._drive.measuring import median_step
 from envwire.server.cli._failures import describe_error, of_the_server
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.version import __version__
 
 _SECONDS = 5.0
 _CALLS = 20
