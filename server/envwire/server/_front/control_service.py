@@ -14,7 +14,7 @@ from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.sessions.session_totals import StepTimes
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._processes.forkserver_start import Loaded
-from envwire.server._processes.placement import cpu_count
+from envwire.server._processes.resources import cpu_count
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.version import VERSION

@@ -1,16 +1,21 @@
-"""The environments of one server: their fork server, their processes, and what clients may ask for."""
+"""The environments of one server: their fork server, what clients may ask for, and the processes of their sessions."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import logging
 
 from envwire.server._auth.allow_list import AllowList
 from envwire.server._processes.forkserver import ForkserverLink
-from envwire.server._processes.forkserver_start import Loaded
-from envwire.server._processes.placement import Placement
+from envwire.server._processes.forkserver_start import ForkserverLostError, Loaded
+from envwire.server._processes.process import Fork, Process
 from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.server")
+
+#: Fork servers that a Make may lose: one that was killed unnoticed, and the next one, which is stopped in its start.
+_LOST_FORKSERVERS = 2
 
 
 class Environments:
@@ -48,3 +53,71 @@ class Environments:
     async def stop(self) -> None:
         """Ends the fork server and all remaining sessions."""
         await self.forkserver.stop()
+
+
+class Placement:
+    """Finds processes for new sessions, and starts them.
+
+    Only one Make at a time looks for a free slot, so that no more processes start than needed; forks run one by one
+    anyway. The caller must open the process before it awaits anything else, or it may lose the slot.
+
+    Args:
+        config: The server's settings.
+        fork: Forks a process.
+    """
+
+    def __init__(self, config: ServerConfig, fork: Fork) -> None:
+        self._config = config
+        self._slots = config.sessions_per_process
+        self._fork = fork
+        self._shared: dict[Process, str] = {}
+        self._turn = asyncio.Lock()
+
+    async def find(self, client: str) -> Process:
+        """Returns a process with a free slot, starting a new one if there is none.
+
+        Args:
+            client: The session's client. Different clients share a process only if the operator allows it.
+
+        Raises:
+            ForkserverError: No process could be forked.
+            OSError: Too many files are open.
+        """
+        if self._slots == 1:
+            return await self.start(self._fork)
+        async with self._turn:
+            self._shared = {each: owner for each, owner in self._shared.items() if each.alive}
+            for process, owner in self._shared.items():
+                if process.free and (self._config.share_processes or owner == client):
+                    return process
+            process = await self.start(self._fork, self._slots)
+            self._shared[process] = client
+            return process
+
+    async def fresh(self) -> Process:
+        """Starts a process that belongs to no client yet; `find` does not return it.
+
+        Raises:
+            ForkserverError: No process could be forked.
+            OSError: Too many files are open.
+        """
+        return await self.start(self._fork, self._slots)
+
+    def give(self, process: Process, client: str) -> None:
+        """Makes a process available to further sessions of the client whose first session it holds."""
+        if self._slots > 1:
+            self._shared[process] = client
+
+    async def start(self, fork: Fork, slots: int = 1) -> Process:
+        """Starts a process.
+
+        Raises:
+            FaultError: UNSUPPORTED: the process cannot copy itself.
+            ForkserverError: No process could be forked, not even by a new fork server.
+            OSError: Too many files are open.
+        """
+        for _ in range(_LOST_FORKSERVERS):
+            # Nothing was made yet, so it is safe to retry.
+            with contextlib.suppress(ForkserverLostError):
+                return await Process.spawn(fork, slots, self._config.max_message_bytes)
+        return await Process.spawn(fork, slots, self._config.max_message_bytes)

@@ -1,4 +1,4 @@
-"""What a process has taken of the machine, as the kernel counts it."""
+"""What a process has taken of the machine, as the kernel counts it, and the processors that it may use."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ _TIMES = slice(11, 15)
 _RESIDENT = 21
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _PEAK = "VmHWM:"
+#: Where control groups are: those of version 1 have a folder for processors.
+_GROUPS = Path("/sys/fs/cgroup")
 
 
 class Resources(NamedTuple):
@@ -112,3 +114,35 @@ def resources_of(pid: int) -> Resources | None:
         return None
     peak = status.partition(_PEAK)[2].split()[:1]  # a process that has ended has no line
     return usage and Resources(usage.cpu, int(peak[0]) * 1024 if peak else 0)
+
+
+def cpu_count(groups: Path = _GROUPS) -> int:
+    """Returns the number of available processors, limited by a container's quota.
+
+    Args:
+        groups: The folder of the control group.
+    """
+    affinity = getattr(os, "sched_getaffinity", None)
+    usable = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    return max(1, min(usable, _quota(groups) or usable))
+
+
+def _quota(groups: Path) -> int:
+    """Returns this control group's quota in processors, rounded up; 0 for no quota."""
+    for read in (_read_quota, _read_quota_v1):
+        with suppress(OSError, ValueError):
+            quota, period = read(groups)
+            return -(-quota // period) if quota > 0 and period > 0 else 0
+    return 0
+
+
+def _read_quota(groups: Path) -> tuple[int, int]:
+    """Returns the quota of processor time, 0 for unlimited, and its period, both in microseconds."""
+    quota, period = (groups / "cpu.max").read_text(encoding="ascii").split()
+    return 0 if quota == "max" else int(quota), int(period)
+
+
+def _read_quota_v1(groups: Path) -> tuple[int, int]:
+    """Returns the same for control groups version 1, where a quota of -1 is unlimited."""
+    quota = (groups / "cpu" / "cpu.cfs_quota_us").read_text(encoding="ascii")
+    return int(quota), int((groups / "cpu" / "cpu.cfs_period_us").read_text(encoding="ascii"))

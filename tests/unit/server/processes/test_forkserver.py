@@ -15,6 +15,7 @@ import pytest
 from envwire.server._ipc.frames import FrameError
 from envwire.server._ipc.orphans import children
 from envwire.server._processes import forkserver as module
+from envwire.server._processes.environments import Placement
 from envwire.server._processes.forkserver import ForkserverLink
 from envwire.server._processes.forkserver_start import (
     START_SECONDS,
@@ -23,7 +24,6 @@ from envwire.server._processes.forkserver_start import (
     ForkserverProcess,
     Loaded,
 )
-from envwire.server._processes.placement import Placement
 from envwire.server._processes.process import Fork, Process
 from envwire.server.config import ServerConfig
 from tests.faults.scene import alive, parent_of

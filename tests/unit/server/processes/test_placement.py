@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from envwire.server._processes import placement
-from envwire.server._processes.placement import Placement
+from envwire.server._processes.environments import Placement
 from envwire.server.config import ServerConfig
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envwire.server._processes.placement import cpu_count
+from envwire.server._processes.resources import cpu_count
 
 ALL = 64
 
