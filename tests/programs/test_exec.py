@@ -29,8 +29,7 @@ from envwire.conformance.suite import Selection
 from envwire.conformance.suite.runner import Outcome, Runner
 from envwire.envs import make, make_vec
 from envwire.server import Server
-from envwire.server._recording.files import path_of
-from envwire.server._recording.reader import RecordedSession
+from envwire.server._recording.files import RecordedSession, path_of
 from envwire.server.config import ServerConfig
 from envwire.testing.comparing import identical, rollout
 from tests.tiers import first

@@ -19,8 +19,7 @@ from typer.testing import CliRunner, Result
 from envwire.client import RemoteEnv, RemoteVectorEnv
 from envwire.codec import encode_value
 from envwire.server import Server
-from envwire.server._recording.files import SUFFIX
-from envwire.server._recording.reader import RecordedSession
+from envwire.server._recording.files import SUFFIX, RecordedSession
 from envwire.server.cli._app import app
 from tests.conftest import SETTINGS
 from tests.recording.editing import edited

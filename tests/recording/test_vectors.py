@@ -20,8 +20,7 @@ from envwire.codec import envwire_family
 from envwire.envs.vector import AutoresetMode, SyncVectorEnv
 from envwire.server import Server
 from envwire.server._recording.episodes import Episode, episodes
-from envwire.server._recording.files import SUFFIX
-from envwire.server._recording.reader import RecordedSession, RecordingError
+from envwire.server._recording.files import SUFFIX, RecordedSession, RecordingError
 from envwire.server.cli._app import app
 from envwire.server.cli._recordings.film import side_by_side
 from envwire.testing.comparing import identical

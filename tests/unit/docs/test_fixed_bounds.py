@@ -15,7 +15,7 @@ from envwire.farm.gateway.hellos import (
     MAX_SERVERS,
 )
 from envwire.server._auth.reloading import SETTLE_SECONDS
-from envwire.server._front.grpc.health import MAX_WATCHING
+from envwire.server._front.grpc.services import MAX_WATCHING
 from envwire.server._front.makes.request_size import MAX_KWARGS, MAX_NAME_CHARACTERS, MAX_WRAPPERS
 from envwire.server._front.sessions.backlog import MAX_PENDING
 from envwire.server._processes.process import GRACE_SECONDS

@@ -17,7 +17,7 @@ from envwire.farm.gateway.session_pages import Cursor, Part, checked, enough, jo
 from envwire.farm.v1 import farm_pb2 as pb
 from envwire.server._auth.access import Access
 from envwire.server._auth.client import Client
-from envwire.server._front.grpc.service import Answer, scoped_methods
+from envwire.server._front.grpc.services import Answer, scoped_methods
 from envwire.server._ipc.refusals import PROTOS, check_name, malformed, page_size
 
 _SERVICE = admin.DESCRIPTOR.services_by_name["AdminService"].full_name

@@ -37,7 +37,7 @@ from envwire.server._front.grpc.edge import (
     answer_deadline,
     peer_identity,
 )
-from envwire.server._front.grpc.service import method_handlers, read_message
+from envwire.server._front.grpc.services import method_handlers, read_message
 from envwire.server._ipc.refusals import fault_reply, malformed
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS

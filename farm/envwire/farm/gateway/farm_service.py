@@ -23,7 +23,7 @@ from envwire.farm.gateway.registry.states import Member
 from envwire.farm.v1 import farm_pb2 as pb
 from envwire.server._auth.access import Access
 from envwire.server._auth.client import Client
-from envwire.server._front.grpc.service import Answer, scoped_methods
+from envwire.server._front.grpc.services import Answer, scoped_methods
 from envwire.server._ipc.refusals import malformed
 
 _MAX_ALLOCATED = 100_000

@@ -41,7 +41,7 @@ from envwire.server._auth.tokens import Token
 from envwire.server._front.counters import Tally
 from envwire.server._front.event_loop import raise_file_limit, run_loop, stop_on_signals
 from envwire.server._front.grpc.edge import GrpcPort, options
-from envwire.server._front.grpc.health import Health
+from envwire.server._front.grpc.services import Health
 from envwire.server._front.http_port import Routes as HttpRoutes
 from envwire.server._front.http_port import http_port, operations
 

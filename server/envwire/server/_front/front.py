@@ -29,13 +29,12 @@ from envwire.server._front.makes.making import Recordings, SessionMaker
 from envwire.server._front.makes.request_size import check_size, split_session_request
 from envwire.server._front.makes.warm_pool import WarmPool
 from envwire.server._front.observing import ObserveService
-from envwire.server._front.reloading import Reloading
 from envwire.server._front.sessions.life import END_REASONS, Event
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions, Stream
 from envwire.server._ipc.allocation import Heap
 from envwire.server._ipc.refusals import SESSION_REQUESTS, fault_reply, malformed
-from envwire.server._processes.environments import Environments
+from envwire.server._processes.environments import Environments, Reloading
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import (

@@ -174,3 +174,29 @@ class Acceptor:
             listener = self._listeners.pop()
             asyncio.get_running_loop().remove_reader(listener)
             listener.close()
+
+
+async def dial(host: str, port: int) -> socket.socket:
+    """Connects to the first address of a host that answers.
+
+    Raises:
+        OSError: None does.
+    """
+    loop = asyncio.get_running_loop()
+    found: Any = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    failure = OSError(f"{host} has no address")
+    for family, kind, protocol, _, address in found:
+        connection = socket.socket(family, kind, protocol)
+        try:
+            connection.setblocking(False)
+            set_options(connection)
+            await loop.sock_connect(connection, address)
+        except OSError as error:
+            connection.close()
+            failure = error
+        except BaseException:
+            connection.close()
+            raise
+        else:
+            return connection
+    raise failure

@@ -11,7 +11,7 @@ import numpy as np
 
 from envwire.codec import CodecError, Family, decode_mapping, decode_space, decode_value
 from envwire.codec.steps import read_step
-from envwire.server._recording.reader import Exchange, RecordedSession, RecordingError
+from envwire.server._recording.files import Exchange, RecordedSession, RecordingError
 from envwire.v1 import environment_pb2 as pb
 
 #: An action and the result of its step.

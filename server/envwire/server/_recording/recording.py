@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from envwire.codec.fastpath.attached_arrays import pieces
 from envwire.codec.messages import nested
-from envwire.server._recording.files import AppendedFile, FullError
+from envwire.server._recording.files import FORM, AppendedFile, FullError
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
@@ -105,7 +105,6 @@ def _names(entry: values_pb2.ValueEntry) -> Iterator[str]:
         values.extend(nested(value))
 
 
-FORM = 1
 _STDERR = 2
 
 

@@ -12,7 +12,6 @@ from typing import NoReturn
 import typer
 
 from envwire.server._guarded_output import OutputClosedError
-from envwire.server._system import check_system
 
 #: Exit status of a command whose arguments or options cannot be used.
 USAGE = 2
@@ -99,6 +98,8 @@ def starting(command: str) -> Generator[None]:
     Raises:
         Exit: The server cannot start; the reason was printed. The status is 2 if a setting is wrong, whatever gave it.
     """
+    from envwire.server.server import check_system
+
     try:
         check_system()
         yield

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from envwire.server._front.reloading import changed, stamps
+from envwire.server._processes.environments import changed, stamps
 
 
 def test_an_edit_a_removal_and_a_new_file_are_seen(tmp_path: Path) -> None:

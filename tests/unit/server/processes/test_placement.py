@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from envwire.server._processes import placement
+from envwire.server._processes import environments
 from envwire.server._processes.environments import Placement
 from envwire.server.config import ServerConfig
 
@@ -45,7 +45,7 @@ class FakeProcess:
 
 @pytest.fixture(autouse=True)
 def _fake(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(placement, "Process", FakeProcess)
+    monkeypatch.setattr(environments, "Process", FakeProcess)
     FakeProcess.started, FakeProcess.fails = [], 0
 
 

@@ -16,13 +16,14 @@ from envwire.server._recording import files
 from envwire.server._recording.files import (
     AppendedFile,
     FullError,
+    RecordedSession,
+    RecordingError,
     create_file,
     file_name,
     new_name,
     path_of,
 )
 from envwire.server._recording.folder import check_folder, entered, prune
-from envwire.server._recording.reader import RecordedSession, RecordingError
 from envwire.server._recording.recording import Recording
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1.recording_pb2 import RecordingEnd, RecordingHeader

@@ -21,8 +21,7 @@ import grpc.aio
 
 from envwire.codec.messages import to_seconds
 from envwire.farm.v1 import farm_pb2
-from envwire.server._front.farm.channels import ChannelOrders
-from envwire.server._front.farm.orders import AdminOrders, gateway_client
+from envwire.server._front.farm.orders import AdminOrders, ChannelOrders, gateway_client
 from envwire.server._front.farm.tunnelling import carry_connection
 from envwire.server._front.front import Front
 from envwire.server._settings.listening import host_of, is_unspecified, local_target

@@ -33,9 +33,9 @@ from envwire.server._front.grpc.edge import (
     options,
     peer_identity,
 )
-from envwire.server._front.grpc.health import Health
-from envwire.server._front.grpc.service import (
+from envwire.server._front.grpc.services import (
     SERVICE,
+    Health,
     method_handlers,
     read_message,
     refusing,

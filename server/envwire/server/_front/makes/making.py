@@ -23,7 +23,6 @@ from envwire.server._auth.client import Client
 from envwire.server._front.counters import MADE
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.warm_pool import WarmEnvironment, WarmPool
-from envwire.server._front.reloading import Reloading
 from envwire.server._front.sessions.backlog import Backlog
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.log import log_made, log_not_made
@@ -31,7 +30,7 @@ from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.session_totals import kind_of
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.frames import RENDER_MODE
-from envwire.server._processes.environments import Environments
+from envwire.server._processes.environments import Environments, Reloading
 from envwire.server._processes.forkserver_start import ForkError, ForkserverError
 from envwire.server._processes.process import Process
 from envwire.server._recording.files import create_file, file_name, new_name

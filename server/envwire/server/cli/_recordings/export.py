@@ -14,7 +14,7 @@ from envwire.server.cli._failures import USAGE, CommandError, reporting, stop
 from envwire.server.cli._parameters import Imports, check_output, target_option
 
 if TYPE_CHECKING:
-    from envwire.server._recording.reader import RecordedSession
+    from envwire.server._recording.files import RecordedSession
 
 #: The extra that installs each optional module.
 _EXTRAS = {"minari": "minari", "jax": "minari", "h5py": "minari", "imageio": "mp4"}
@@ -52,7 +52,7 @@ def export(
 
     Example: envwire export recordings/*.envrec --csv steps.csv
     """
-    from envwire.server._recording.reader import RecordedSession, RecordingError
+    from envwire.server._recording.files import RecordedSession, RecordingError
 
     if not minari and not csv and not gif and not mp4:
         stop("export", "say what to make: --minari, --csv, --gif or --mp4", USAGE)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from envwire.client._errors import checked
 from envwire.codec import decode_mapping, decode_value, envwire_family
 from envwire.server._grammar import counted
-from envwire.server._recording.reader import RecordedSession, RecordingError
+from envwire.server._recording.files import RecordedSession, RecordingError
 from envwire.server.cli._console import tracked
 from envwire.server.cli._recordings.replayer import difference, replaying, requests
 from envwire.v1 import environment_pb2 as pb

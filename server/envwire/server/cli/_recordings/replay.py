@@ -12,7 +12,7 @@ from envwire.server.cli._failures import reporting
 from envwire.server.cli._parameters import Imports, target_option
 
 if TYPE_CHECKING:
-    from envwire.server._recording.reader import RecordedSession
+    from envwire.server._recording.files import RecordedSession
 
 
 def replay(
@@ -28,7 +28,7 @@ def replay(
 
     Example: envwire replay recordings/x.envrec
     """
-    from envwire.server._recording.reader import RecordedSession, RecordingError
+    from envwire.server._recording.files import RecordedSession, RecordingError
 
     with reporting("replay", RecordingError):
         recording = RecordedSession(file)

@@ -13,14 +13,14 @@ from envwire.client._transports.transport import Transport, call
 from envwire.codec import decode_fault, decode_value, envwire_family
 from envwire.codec.messages import is_repeated
 from envwire.server._ipc.refusals import SESSION_REQUESTS
-from envwire.server._recording.reader import RecordingError
+from envwire.server._recording.files import RecordingError
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
 
-    from envwire.server._recording.reader import Exchange, RecordedSession
+    from envwire.server._recording.files import Exchange, RecordedSession
 
 
 _CONNECT_SECONDS, _MAKE_SECONDS = 5.0, 120.0

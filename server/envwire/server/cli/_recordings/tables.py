@@ -21,7 +21,7 @@ import numpy.typing as npt
 from envwire.codec import decode_env_spec, decode_space, gymnasium_family
 from envwire.server._grammar import counted
 from envwire.server._recording.episodes import Episode, episodes
-from envwire.server._recording.reader import RecordedSession, RecordingError
+from envwire.server._recording.files import RecordedSession, RecordingError
 from envwire.server.cli._console import tracked
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import spaces_pb2

@@ -12,8 +12,8 @@ from envwire.codec import FaultError, Reason
 from envwire.codec.errors.statuses import reason_of
 from envwire.farm.v1 import farm_pb2
 from envwire.server._front.direct_listener import Peer
-from envwire.server._front.farm import channels
-from envwire.server._front.farm.channels import ChannelOrders
+from envwire.server._front.farm import orders
+from envwire.server._front.farm.orders import ChannelOrders
 from envwire.server._front.hello_frames import KEY_BYTES, MOST_OPENING, RELAY_PREAMBLE
 from envwire.v1 import direct_pb2
 
@@ -102,8 +102,8 @@ def test_a_gateway_that_cannot_be_reached_is_told_so(monkeypatch: pytest.MonkeyP
         scene = Scene(Direct())
         scene.order(1)
         assert not (await scene.answers.get()).HasField("error")
-        monkeypatch.setattr(channels, "CONNECT_SECONDS", 0.01)
-        monkeypatch.setattr(channels, "_dial", lambda *_: asyncio.sleep(60.0))
+        monkeypatch.setattr(orders, "CONNECT_SECONDS", 0.01)
+        monkeypatch.setattr(orders, "dial", lambda *_: asyncio.sleep(60.0))
         scene.order(1)
         assert not (await scene.answers.get()).HasField("error")
 
@@ -112,7 +112,7 @@ def test_a_gateway_that_cannot_be_reached_is_told_so(monkeypatch: pytest.MonkeyP
 
 def test_as_many_channels_are_opened_at_a_time_as_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     async def play() -> None:
-        monkeypatch.setattr(channels, "_dial", lambda *_: asyncio.sleep(60.0))
+        monkeypatch.setattr(orders, "dial", lambda *_: asyncio.sleep(60.0))
         scene = Scene(Direct())
         for _ in range(MOST_OPENING):
             scene.order(1)

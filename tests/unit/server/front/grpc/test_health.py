@@ -13,7 +13,7 @@ from envwire.server._auth.access import Access
 from envwire.server._auth.client import Scope
 from envwire.server._front.grpc.edge import GrpcPort, options
 from envwire.server._front.grpc.forwarding import UNAUTHENTICATED_BYTES, Patience
-from envwire.server._front.grpc.health import Health
+from envwire.server._front.grpc.services import Health
 from tests.secured import write_tokens
 
 #: A check takes 60 bytes and more.
