@@ -33,9 +33,17 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def target() -> Iterator[str]:
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("farm") / "log"
+
+
+@pytest.fixture(scope="module")
+def target(log: Path) -> Iterator[str]:
     command = [*ENVWIRE, "farm", "up", "-n", "2", "--port", "0", ENV, "--max-sessions", "3"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with (
+        log.open("w") as written,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=written, text=True) as process,
+    ):
         assert process.stdout is not None
         said = process.stdout.readline()
         assert said.startswith("ready: ")
@@ -52,6 +60,12 @@ def test_a_farm_in_one_command(target: str) -> None:
     assert [each["state"] for each in shown["servers"]] == ["STATE_FREE"] * 2
     assert [each["max_sessions"] for each in shown["servers"]] == [3, 3]
     env.close()
+
+
+def test_each_line_of_the_log_names_its_server(target: str, log: Path) -> None:
+    servers = {row.split("\t")[0] for row in run("farm", "status", target).stdout.splitlines()}
+    lines = [line for line in log.read_text().splitlines() if "registered with gateway" in line]
+    assert {line.split()[0] for line in lines} == servers
 
 
 def test_programs_in_any_language_run_on_a_farm() -> None:

@@ -72,14 +72,21 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """Formats a record for people; its further lines are indented, so that no text of others passes for a record."""
+    """Formats a record for people; its further lines are indented, so that no text of others passes for a record.
+
+    Attributes:
+        server: HOST:PORT of this server once it is in a farm, where its lines may be among those of others.
+    """
+
+    server = ""
 
     def __init__(self) -> None:
         super().__init__(_TEXT)
 
     def format(self, record: logging.LogRecord) -> str:
-        """Returns the record's lines."""
-        return super().format(record).replace("\n", "\n    ")
+        """Returns the record's lines, each of which begins with the server."""
+        start = self.server and f"{self.server} "
+        return start + super().format(record).replace("\n", f"\n{start}    ")
 
 
 def log_to_stderr(form: str) -> None:

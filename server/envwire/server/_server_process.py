@@ -22,8 +22,8 @@ def main() -> int:
     guard_output()
     settings, _, token = sys.stdin.readline().strip().partition("\t")
     config = ServerConfig.from_json(settings)
-    if config.log_format == JSON:  # otherwise the log is plain text
-        log_to_stderr(JSON)
+    if config.log_format == JSON or config.join:  # otherwise it logs warnings, as plain text
+        log_to_stderr(config.log_format)
     try:
         run_loop(_serve(config, token))
     except (ForkserverError, OSError, ValueError) as error:

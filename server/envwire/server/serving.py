@@ -19,7 +19,7 @@ from envwire.server._front.grpc.tracing import check_installed
 from envwire.server._front.http_port import http_port
 from envwire.server._ipc.child_program import ChildProgram
 from envwire.server._ipc.orphans import spared
-from envwire.server._logs import JsonFormatter
+from envwire.server._logs import JsonFormatter, TextFormatter
 from envwire.server._recording.folder import check_folder, retained
 from envwire.server._settings.listening import local_target
 from envwire.server.config import ServerConfig
@@ -108,6 +108,7 @@ async def serve(
         stack.push_async_callback(server.stop, _STOP_GRACE_SECONDS)
         target = await server.start()
         JsonFormatter.server = config.advertise or target
+        TextFormatter.server = JsonFormatter.server if config.join else ""
         await stack.enter_async_context(retained(config))
         await stack.enter_async_context(openenv_bridge(config, target))
         await stack.enter_async_context(http_port(config, config.http_port, front.http_routes))
