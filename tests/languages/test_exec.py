@@ -30,6 +30,7 @@ from envwire.v1.values_pb2 import Value
 from tests import commands
 from tests.faults.scene import eventually
 from tests.languages.programs import LANGUAGES, kit, program
+from tests.programs import clients
 
 IDS = [
     f"Conformance/{name}-v0" for name in ("Echo", "Counter", "Raise", "Slow", "Big", "EverySpace")
@@ -87,6 +88,14 @@ def test_a_client_that_reads_late_keeps_its_session(target: str) -> None:
         assert not eventually(lambda: pid not in programs(), STEP_TIMEOUT + 2.0)
         answered = session.direct.receive().of("step")
     assert answered.observation.array.shape == [2_000_000]
+
+
+def test_a_client_that_reads_late_is_served_elsewhere_meanwhile(target: str) -> None:
+    clients.read_late_and_ask_elsewhere(target)
+
+
+def test_a_client_that_pauses_in_a_request_is_served_elsewhere_meanwhile(target: str) -> None:
+    clients.pause_in_a_frame(target)
 
 
 def test_the_servers_limit_of_a_step_holds_and_not_the_kits(target: str) -> None:

@@ -5,6 +5,7 @@ Faulty-v0 goes wrong in a step, Wrong-v0 in its Make. With `--direct` it serves 
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import itertools
 import os
@@ -126,8 +127,24 @@ class Frames:
         self.channel.sendall(HEADER.pack(len(message), 0, 0) + message)
 
 
-#: What begins the message with which a connection is given back whose client is still there.
-OPEN = bytes([1, 0, 0])
+#: Seconds for which a client may leave an answer unread before its connection is given back.
+PATIENCE = 0.25
+
+
+def given_back(is_open: bool, unsent: bytes = b"", rest: bytes = b"") -> bytes:
+    """Returns the message with which a connection is given back."""
+    return struct.pack("<?3xI", is_open, len(unsent)) + unsent + rest
+
+
+def unsent(connection: socket.socket, message: bytes) -> bytes:
+    """Sends a message in a frame; returns the part that the client does not read soon."""
+    left = memoryview(HEADER.pack(len(message), 0, 0) + message)
+    connection.settimeout(PATIENCE)
+    with contextlib.suppress(TimeoutError):
+        while left:
+            left = left[connection.send(left) :]
+    connection.settimeout(None)
+    return bytes(left)
 
 
 class Lent:
@@ -146,21 +163,22 @@ class Lent:
             frames = Frames(connection)
             while True:
                 if channel in select.select([connection, channel], [], [])[0]:  # it is wanted back
-                    return OPEN
+                    return given_back(True)
                 if (came := frames.receive()) is None:
-                    return bytes(3)
+                    return given_back(False)
                 message = came[1]
                 kind = environment_pb2.InteractRequest.FromString(message).WhichOneof("request")
                 if kind not in {"step", "reset"}:
                     # What follows in the stream's buffer is lost: clients of the tests wait for each answer.
-                    return OPEN + HEADER.pack(len(message), 0, 0) + message
+                    return given_back(True, rest=HEADER.pack(len(message), 0, 0) + message)
                 self._count(begun := time.monotonic_ns())
                 answer = session.handle(message).message
                 self._counted[0] += 1
                 self._counted[1] += kind == "step"
                 self._counted[2] += time.monotonic_ns() - begun
                 self._count(0)
-                frames.send(answer)
+                if left := unsent(connection, answer):
+                    return given_back(True, left)
 
     def _count(self, begun: int) -> None:
         os.pwrite(self._counts, struct.pack("4Q", begun, *self._counted), 0)

@@ -26,11 +26,14 @@ from envwire.server import Server
 from envwire.server._recording.files import RecordedSession, path_of
 from envwire.testing.comparing import identical, rollout
 from tests.faults.scene import eventually
-from tests.tiers import first
+from tests.programs import clients
 
 SIMULATOR = Path(__file__).with_name("simulator.py")
 PROGRAM = f"{sys.executable} {SIMULATOR} --direct"
-IDS = ["CartPole-v1", "FrozenLake-v1", "Faulty-v0", "Conformance/Counter-v0", "Conformance/Echo-v0"]
+IDS = [
+    *("CartPole-v1", "FrozenLake-v1", "Faulty-v0"),
+    *(f"Conformance/{name}-v0" for name in ("Counter", "Echo", "Big")),
+]
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +96,7 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("action", first(ENDS.keys()))
+@pytest.mark.parametrize("action", ENDS)
 def test_a_program_that_fails_touches_no_other(server: Server, action: int) -> None:
     kind, how, said = ENDS[action]
     with RemoteEnv(server.target, "CartPole-v1") as other, make("CartPole-v1") as local:
@@ -173,3 +176,18 @@ def test_a_request_over_grpc_leaves_the_connection_open(server: Server) -> None:
     checks = Selection(("core", "direct"), ("sequence.a-request-may-be-repeated-as-a-unary*",))
     results = list(Runner(Access(server.target), checks, seconds=30.0).results())
     assert [each.outcome for each in results] == [Outcome.PASSED]
+
+
+def test_a_client_that_reads_late_is_served_elsewhere_meanwhile(server: Server) -> None:
+    clients.read_late_and_ask_elsewhere(server.target)
+
+
+def test_a_request_as_long_as_may_be_comes_through() -> None:
+    with (
+        Server(["CartPole-v1"], program=PROGRAM, max_message_bytes=2**20) as server,
+        RemoteEnv(server.target, "CartPole-v1") as remote,
+    ):
+        remote.reset(seed=1)
+        for length in range(2**20 - 64, 2**20 - 16, 8):
+            assert not remote.has_wrapper_attr("x" * length)
+        remote.step(1)

@@ -28,8 +28,11 @@ void Pause() {
 
 void MailboxSocket::WriteWith(const Descriptor& sent, const char* data, std::size_t size, Clock::time_point deadline) {
   ssize_t count = -1;
-  while ((count = SendWith(fd(), data, size, sent)) < 0) AwaitRoom(errno, deadline);
-  PlainSocket::Write(data + count, size - static_cast<std::size_t>(count), deadline);
+  while ((count = SendWith(fd(), data, size, sent)) < 0) {
+    if (!HasRoomBy(errno, deadline)) throw NotRead();
+  }
+  if (!PlainSocket::WriteUntil({data + count, size - static_cast<std::size_t>(count)}, deadline).empty())
+    throw NotRead();
 }
 
 ssize_t MailboxSocket::Receive(char* data, std::size_t size) {
@@ -67,13 +70,11 @@ std::pair<std::uint8_t, std::uint8_t> MailboxSocket::LeaveMailbox() {
   return {in_->count(), out_->count()};
 }
 
-void MailboxSocket::Write(const char* data, std::size_t size, Clock::time_point deadline) {
-  if (out_ == nullptr || !out_->Takes(size) || shut_) {
-    PlainSocket::Write(data, size, deadline);
-  } else if (out_->Put(data, size)) {
-    constexpr std::array<char, kFrameHeaderBytes> kWake{};
-    PlainSocket::Write(kWake.data(), kWake.size(), deadline);
-  }
+std::string_view MailboxSocket::WriteUntil(std::string_view bytes, Clock::time_point deadline) {
+  static constexpr std::array<char, kFrameHeaderBytes> kWake{};
+  if (out_ == nullptr || !out_->Takes(bytes.size()) || shut_) return PlainSocket::WriteUntil(bytes, deadline);
+  if (!out_->Put(bytes.data(), bytes.size())) return {};
+  return PlainSocket::WriteUntil({kWake.data(), kWake.size()}, deadline);
 }
 
 bool MailboxSocket::TakeFrame(char* data, std::size_t size, std::size_t* count) {
@@ -95,7 +96,7 @@ bool MailboxSocket::TakeBytes(char* data, std::size_t size, std::size_t* count) 
 }
 
 void MailboxSocket::WaitForMore(Clock::time_point deadline) const {
-  if (interrupt_ < 0) return WaitFor(fd(), POLLIN, deadline);
+  if (interrupt_ < 0) return PlainSocket::WaitForMore(deadline);
   std::array<pollfd, 2> polled = {{{interrupt_, POLLIN, 0}, {fd(), POLLIN, 0}}};
   while (poll(polled.data(), polled.size(), -1) < 0 && errno == EINTR) {
   }

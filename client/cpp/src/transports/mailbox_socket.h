@@ -16,7 +16,7 @@ namespace envwire::internal {
 // A descriptor that is watched beside the socket became readable.
 class Interrupted : public std::exception {};
 
-// Until it is given the memory of a mailbox it is a plain socket. From then on each Write is one whole frame without
+// Until it is given the memory of a mailbox it is a plain socket. From then on each write is one whole frame without
 // attachments, which goes into the box where that may be, and ReadFirst looks into the other one as well as at the
 // socket.
 class MailboxSocket : public PlainSocket {
@@ -38,19 +38,19 @@ class MailboxSocket : public PlainSocket {
   // Leaves the mailbox to another process, and returns these numbers; zeros without one.
   std::pair<std::uint8_t, std::uint8_t> LeaveMailbox();
 
-  // Has ReadFirst throw Interrupted instead of waiting while a descriptor is readable.
+  // Has reads throw Interrupted instead of waiting while a descriptor is readable.
   void set_interrupt(int fd) { interrupt_ = fd; }
 
-  void Write(const char* data, std::size_t size, Clock::time_point deadline) override;
+  std::string_view WriteUntil(std::string_view bytes, Clock::time_point deadline) override;
   std::size_t ReadFirst(char* data, std::size_t size, Clock::time_point deadline) override;
   const Box* inbox() const override { return in_; }
   void Shutdown() override;
 
  protected:
   ssize_t Receive(char* data, std::size_t size) override;
+  void WaitForMore(Clock::time_point deadline) const override;
 
  private:
-  void WaitForMore(Clock::time_point deadline) const;
   bool TakeFrame(char* data, std::size_t size, std::size_t* count);
   bool TakeBytes(char* data, std::size_t size, std::size_t* count);
 

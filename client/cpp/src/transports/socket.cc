@@ -96,15 +96,19 @@ std::unique_ptr<Socket> Adopt(Descriptor fd, const std::string& peer) {
   return std::make_unique<PlainSocket>(std::move(fd), peer);
 }
 
-void WaitFor(int fd, short events, Clock::time_point deadline) {
+bool IsReadyBy(int fd, short events, Clock::time_point deadline) {
   pollfd polled{fd, events, 0};
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    if (left <= 0) throw Error("DEADLINE_EXCEEDED", "no answer came in time");
+    if (left <= 0) return false;
     const int ready = poll(&polled, 1, static_cast<int>(std::min<decltype(left)>(left, 3'600'000)));
-    if (ready > 0) return;
+    if (ready > 0) return true;
     if (ready < 0 && errno != EINTR) Broke("cannot wait for the connection", errno, true);
   }
+}
+
+void WaitFor(int fd, short events, Clock::time_point deadline) {
+  if (!IsReadyBy(fd, events, deadline)) throw Error("DEADLINE_EXCEEDED", "no answer came in time");
 }
 
 HostPort SplitAddress(const std::string& address) {

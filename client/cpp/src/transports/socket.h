@@ -78,7 +78,9 @@ std::unique_ptr<Socket> Adopt(Descriptor fd, const std::string& peer);
 // Options of every TCP connection: no delays, and a kernel that asks after silent peers.
 void SetTcpOptions(int fd);
 
-// Waits until a descriptor can be read or written (POLLIN, POLLOUT). Throws Error (DEADLINE_EXCEEDED).
+// Waits until a descriptor can be read or written (POLLIN, POLLOUT); returns false at the deadline.
+bool IsReadyBy(int fd, short events, Clock::time_point deadline);
+// The same, but throws Error (DEADLINE_EXCEEDED) at the deadline.
 void WaitFor(int fd, short events, Clock::time_point deadline);
 
 struct HostPort {

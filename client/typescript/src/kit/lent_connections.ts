@@ -1,6 +1,6 @@
 /**
  * Connections of clients that the server lends this program, which it runs for one session: a step then passes through
- * no other process. docs/server.md, "A program for one session".
+ * no other process. docs/protocol.md, "A program for one session".
  */
 
 import * as childProcess from "node:child_process";
@@ -18,14 +18,22 @@ export const LOAN = 2;
 export const RECALL = 3;
 /** The requests that need nothing of the server. */
 const SERVED_HERE = new Set(["reset", "step", "render", "saveState", "restoreState"]);
-/** Time for which a client may read nothing while an answer is being sent. */
-const SEND_MILLISECONDS = 30_000;
+/** A client that takes longer to read an answer is the server's to wait for, which may want the connection meanwhile. */
+const PATIENCE_MILLISECONDS = 250;
 const NOTHING = new Uint8Array(0);
 
 /** Only the end of a channel between processes receives sockets in Node.js; this is what opens one after the start. */
 const { _forkChild: openChannel } = childProcess as unknown as {
   _forkChild?: (fd: number, serialization: "json") => void;
 };
+
+/** What is left of a connection whose client is still there. */
+interface Left {
+  /** The part of the last answer that the client did not take. */
+  readonly unsent: Uint8Array;
+  /** What came and was not served. */
+  readonly unserved: Uint8Array;
+}
 
 export class LentConnections {
   readonly #counts: Counts;
@@ -62,7 +70,8 @@ export class LentConnections {
   }
 
   /**
-   * Serves a connection up to the first request that needs the server, or its end.
+   * Serves a connection up to the first request that needs the server, an answer that the client does not read soon, or
+   * its end.
    *
    * @param loan The message that came with it.
    * @returns The message with which it is given back.
@@ -74,12 +83,16 @@ export class LentConnections {
       this.#wanted = resolve;
       this.#pass();
     });
-    const left = await new Promise<Uint8Array | undefined>((resolve) => {
+    const left = await new Promise<Left | undefined>((resolve) => {
       this.#current = new LentConnection(session, socket, limit, this.#counts, resolve);
       if (this.#recalled) this.#current.recall(); // before it came
     });
     this.#current = undefined;
-    return Buffer.concat([Uint8Array.of(left === undefined ? 0 : 1, 0, 0), left ?? NOTHING]); // without a mailbox
+    const { unsent, unserved } = left ?? { unsent: NOTHING, unserved: NOTHING };
+    const head = Buffer.alloc(8); // the numbers of a mailbox, which there is none of, stay 0
+    head.writeUInt8(left === undefined ? 0 : 1, 0);
+    head.writeUInt32LE(unsent.length, 4);
+    return Buffer.concat([head, unsent, unserved]);
   }
 
   /** Gives the present connection back, after the request that is being served. */
@@ -140,13 +153,13 @@ class LentConnection {
   #recalled = false;
   #over = false;
 
-  /** @param giveBack Called once, with the bytes that were not served; undefined if the client is gone. */
+  /** @param giveBack Called once, with what is left; undefined if the client is gone. */
   constructor(
     readonly session: Session,
     readonly socket: Socket,
     readonly limit: number,
     readonly counts: Counts,
-    readonly giveBack: (left: Uint8Array | undefined) => void,
+    readonly giveBack: (left: Left | undefined) => void,
   ) {
     this.#frames = new FrameReader(limit, false);
     socket.on("data", (chunk) => this.#receive(chunk));
@@ -204,23 +217,26 @@ class LentConnection {
     });
   }
 
-  /** Sends an answer; returns a promise if the client has to read before the next request is served. */
+  /** Sends an answer; returns a promise if the system has not taken all of it. */
   #send({ kind, body }: Answer): Promise<void> | undefined {
     if (this.#over) return undefined;
     if (body.length + HEADER_BYTES > this.limit) {
       const text = `the answer has ${body.length} bytes, and ${this.limit} are allowed (--max-message-bytes of the server)`;
       return this.#send(errorAnswer(new Fault("MESSAGE_TOO_LARGE", text)));
     }
-    if (!this.socket.write(seal(wrap(kind, NOTHING, body, HEADER_BYTES)))) return this.#drained();
+    const frame = seal(wrap(kind, NOTHING, body, HEADER_BYTES));
+    this.socket.write(frame);
+    if (this.socket.writableLength > 0) return this.#taken(frame);
     this.#spin.begin();
     return undefined;
   }
 
-  /** Resolves when the system has taken all bytes; a client that does not read loses the connection. */
-  #drained(): Promise<void> {
+  /** Resolves when the system has taken an answer; leaves the connection to the server if the client does not read. */
+  #taken(frame: Uint8Array): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#lose(), SEND_MILLISECONDS).unref();
-      this.socket.once("drain", () => {
+      const leave = () => this.#leave(frame.subarray(frame.length - queuedBytes(this.socket)));
+      const timer = setTimeout(leave, PATIENCE_MILLISECONDS);
+      this.socket.write(NOTHING, () => {
         clearTimeout(timer);
         resolve();
       });
@@ -228,15 +244,14 @@ class LentConnection {
   }
 
   /** Leaves the connection to the server, with all that has come and was not served. */
-  #leave(): void {
+  #leave(unsent: Uint8Array = NOTHING): void {
+    if (this.#over) return;
     this.#over = true;
     this.socket.removeAllListeners("data").pause();
-    this.socket.write(NOTHING, () => {
-      const left = [...this.#waiting.map(frameOf), this.#frames.rest];
-      for (let more = this.socket.read(); more !== null; more = this.socket.read()) left.push(more);
-      this.socket.removeAllListeners("close").destroy(); // this process's descriptor of it
-      this.giveBack(Buffer.concat(left));
-    });
+    const unserved = [...this.#waiting.map(frameOf), this.#frames.rest];
+    for (let more = this.socket.read(); more !== null; more = this.socket.read()) unserved.push(more);
+    this.socket.removeAllListeners("close").destroy(); // this process's descriptor of it
+    this.giveBack({ unsent, unserved: Buffer.concat(unserved) });
   }
 
   #lose(): void {
@@ -245,6 +260,11 @@ class LentConnection {
     this.socket.destroy();
     this.giveBack(undefined);
   }
+}
+
+/** Returns how many bytes of the only answer on its way the system has not taken; Node.js tells it only here. */
+function queuedBytes(socket: Socket): number {
+  return (socket as unknown as { _handle: { writeQueueSize: number } | null })._handle?.writeQueueSize ?? 0;
 }
 
 /** Returns the request in a frame, if it needs nothing of the server. */

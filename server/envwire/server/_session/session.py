@@ -63,7 +63,10 @@ class Session:
         counts: Its row of the scoreboard, which receives counts of episodes, repeats and replays; None outside of a
             session process.
         statistics: What steps mean for the count of episodes, which `count` brings up to date; None for none.
+        attaches: Whether its answers may have attachments.
     """
+
+    attaches = True
 
     def __init__(
         self,
@@ -102,6 +105,11 @@ class Session:
 
     def _use_codec(self, steps: StepCodec) -> None:
         self._decode_step, self._encode_step = steps.decode_request, steps.encode_response
+
+    @property
+    def uses_mailbox(self) -> bool:
+        """Whether what serves its direct channel looks into a mailbox."""
+        return True
 
     def use_arrays(self, arrays: DeviceArrays | None) -> None:
         """Has arrays of other libraries stay on a device from now on; None: has them sent in answers again."""

@@ -23,11 +23,12 @@ namespace {
 constexpr char kConnections[] = "ENVWIRE_CONNECTIONS";
 constexpr char kCounts[] = "ENVWIRE_COUNTS";
 constexpr std::size_t kLineBytes = 4096;  // of what comes with a descriptor, which is for Node.js
-constexpr std::chrono::seconds kWrite{30};
+// A client that takes longer to read an answer is the server's to wait for, which may want the connection meanwhile.
+constexpr std::chrono::milliseconds kPatience{250};
 constexpr std::chrono::hours kIdle{24 * 365};
 constexpr std::chrono::milliseconds kLook{1};
 
-// The message of a loan: docs/server.md has the bytes.
+// The message of a loan: docs/protocol.md has the bytes.
 struct Loan {
   std::uint64_t limit;
   std::uint32_t box_bytes;
@@ -71,6 +72,22 @@ std::optional<RequestView> ServedHere(std::string_view message) {
   } catch (const Error&) {  // the server says what is wrong with it
     return std::nullopt;
   }
+}
+
+// How the message begins with which a connection is given back. What was not sent and not served follows.
+struct Returned {
+  std::uint8_t open;
+  std::uint8_t taken;
+  std::uint8_t put;
+  std::uint8_t unused;
+  std::uint32_t unsent;
+};
+static_assert(sizeof(Returned) == 8);
+
+std::string HeaderOf(const FrameReader::Header& header) {
+  std::string bytes(kFrameHeaderBytes, '\0');
+  PutFrameHeader(header.message, header.attachments, bytes.data());
+  return bytes;
 }
 
 ReplyPtr ReplyWithin(std::size_t limit, Session& session, const RequestView& request) {
@@ -145,6 +162,13 @@ void LentConnections::Describe(v1::MakeResponse* made) {
   if (kHasMailboxes) made->add_capabilities("mailbox");
 }
 
+// What is left of a connection that is given back.
+struct LentConnections::Left {
+  bool open = false;     // whether the client is still there
+  std::string unsent;    // the part of the last answer that the client did not take
+  std::string unserved;  // what came and was not served
+};
+
 std::string LentConnections::Serve(Session& session, std::string_view loan) {
   const Loan lent = ReadLoan(loan);
   std::vector<Descriptor> came;
@@ -155,42 +179,47 @@ std::string LentConnections::Serve(Session& session, std::string_view loan) {
   const bool boxed = lent.box_bytes > 0 && came.size() > 1 && socket.UseMailbox(came[1], lent.box_bytes);
   if (boxed) socket.ResumeMailbox(lent.taken, lent.put);
   socket.set_interrupt(channel_);
-  FrameReader reader(socket, lent.limit);
-  std::string left;
-  bool open = false;
+  const Left left = ServeRequests(session, socket, lent.limit);
+  const auto [taken, put] = boxed ? socket.LeaveMailbox() : std::make_pair(lent.taken, lent.put);
+  const Returned returned{left.open, taken, put, 0, static_cast<std::uint32_t>(left.unsent.size())};
+  return std::string(reinterpret_cast<const char*>(&returned), sizeof(returned)) + left.unsent + left.unserved;
+}
+
+LentConnections::Left LentConnections::ServeRequests(Session& session, MailboxSocket& socket, std::size_t limit) {
+  FrameReader reader(socket, limit);
+  FrameReader::Header header{};  // of the frame that is being read; empty for none
+  Left left;
   try {
     Clock::time_point looked = Clock::now();
-    while (!open) {
+    while (left.unsent.empty()) {
       // A client that never lets the socket wait is interrupted as well.
       if (const Clock::time_point now = Clock::now(); now - looked > kLook) {
         looked = now;
         if (IsReadable(channel_)) throw Interrupted();
       }
-      const FrameReader::Header header = reader.ReadHeader(Clock::now() + kIdle);
-      if (header.attachments > 0) break;  // the boundaries of later frames are unknown
+      header = reader.ReadHeader(Clock::now() + kIdle);
+      if (header.attachments > 0) return {};  // the boundaries of later frames are unknown
       const std::string_view message = reader.Read(header.message, Clock::now() + kIdle);
-      if (const auto request = ServedHere(message)) {
-        ReplyPtr reply;
-        {  // the time for which the client does not read its answer is none of the environment's
-          const Counting counting(*counts_, session);
-          reply = ReplyWithin(lent.limit, session, *request);
-        }
-        socket.Write(reply->frame().data(), reply->frame().size(), Clock::now() + kWrite);
-      } else {
-        left.resize(kFrameHeaderBytes);
-        PutFrameHeader(message.size(), 0, left.data());
-        left += message;
-        open = true;
+      const std::optional<RequestView> request = ServedHere(message);
+      if (!request) {
+        left.unserved = HeaderOf(header).append(message);
+        break;
       }
+      header = {};
+      ReplyPtr reply;
+      {  // the time for which the client does not read its answer is none of the environment's
+        const Counting counting(*counts_, session);
+        reply = ReplyWithin(limit, session, *request);
+      }
+      left.unsent = socket.WriteUntil(reply->frame(), Clock::now() + kPatience);
     }
   } catch (const Interrupted&) {
-    open = true;
-  } catch (const Error&) {  // the client is gone, or reads nothing
+    if (!header.IsEmpty()) left.unserved = HeaderOf(header);  // the part of its message that came follows
+  } catch (const Error&) {                                    // the client is gone
+    return {};
   }
-  if (open) left += reader.TakeRest();
-  const auto numbers = boxed ? socket.LeaveMailbox() : std::make_pair(lent.taken, lent.put);
-  left.insert(left.begin(),
-              {static_cast<char>(open), static_cast<char>(numbers.first), static_cast<char>(numbers.second)});
+  left.open = true;
+  left.unserved += reader.TakeRest();
   return left;
 }
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "kit/session.h"
-#include "transports/socket.h"
+#include "transports/mailbox_socket.h"
 
 namespace envwire::internal {
 
@@ -25,15 +25,18 @@ class LentConnections {
 
   // Says that this program takes connections.
   static void Describe(v1::MakeResponse* made);
-  // Serves a connection up to the first request that needs the server, its end, or the server's wish to have it back.
-  // Returns the message with which it is given back. `loan` is the message that came with it.
+  // Serves a connection up to the first request that needs the server, an answer that the client does not read soon,
+  // its end, or the server's wish to have it back. Returns the message with which it is given back. `loan` is the
+  // message that came with it.
   std::string Serve(Session& session, std::string_view loan);
 
  private:
   struct Counts;
   class Counting;
+  struct Left;
 
   LentConnections(int channel, Descriptor connections, Counts* counts);
+  Left ServeRequests(Session& session, MailboxSocket& socket, std::size_t limit);
 
   const int channel_;
   Descriptor connections_;

@@ -109,6 +109,7 @@ def who_does_not_read_loses_the_channel(context: CheckContext) -> None:
     session = context.start("Big")
     step = session.request("step", action=integer(_MUCH))
     session.direct.send(step)
+    expect(session.direct.readable(context.seconds), "the beginning of the answer")
     time.sleep(_PAUSE)
     expect(not session.direct.answers_in_frames(), "the end of the channel inside the answer")
     kept = session.send(step, context.unary).of("step").observation.array

@@ -157,6 +157,7 @@ class Channel:
             raise ChannelError("the client closed the connection")
         if self.mailbox is not None:
             self.mailbox.resume(returned.taken, returned.put_in)
+        self.unsent = [returned.unsent] if returned.unsent else []
         self._buffer += returned.rest
         return list(self._cut())
 

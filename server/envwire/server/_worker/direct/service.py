@@ -14,7 +14,6 @@ from envwire.device.device_memory import DeviceError
 from envwire.device.devices import CUDA, Identity
 from envwire.server._ipc.frames import ChannelUse, Encode, FrameSocket
 from envwire.server._ipc.refusals import too_large
-from envwire.server._session.session import Session
 from envwire.server._session.states import State
 from envwire.server._worker.direct.channel import (
     Channel,
@@ -24,7 +23,6 @@ from envwire.server._worker.direct.channel import (
 )
 from envwire.server._worker.direct.encoder import Encoder
 from envwire.server._worker.direct.shared_memory import (
-    SharedSlots,
     box_bytes,
     fits_boxes,
     new_boxes,
@@ -32,15 +30,14 @@ from envwire.server._worker.direct.shared_memory import (
     share_device,
 )
 from envwire.server._worker.poller import Poller
-from envwire.server._worker.program.lending import Lending, LendingSession
+from envwire.server._worker.program.lending import Lending
 from envwire.server._worker.program.loan import Returned
-from envwire.server._worker.program.session import ProgramSession
 from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
 from envwire.wire.encodings import zstandard
 from envwire.wire.frames import Packet
-from envwire.wire.local_channel import BOX_BYTES, DEVICE_MOMENT, MOMENT
+from envwire.wire.local_channel import DEVICE_MOMENT, MOMENT
 
 #: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _CLOSED = State.CLOSED
@@ -91,10 +88,11 @@ class DirectService:
         if served is None:
             end_connection(connection)
             return
-        env = served.session.hosted.env
-        shared = self._share_frames(served.session) if use.frames else None
-        boxed = use.mailbox and self._looks_into_boxes(served)
-        boxes = new_boxes(_box_bytes(served.session)) if boxed else None
+        session, env = served.session, served.session.hosted.env
+        attaches = use.frames and session.attaches
+        shared = share(self.config.shared_memory, env.observation_space) if attaches else None
+        boxed = use.mailbox and session.uses_mailbox and not self.sessions.packed
+        boxes = new_boxes(box_bytes(env)) if boxed else None
         channel = Channel(connection, self._limit, shared, boxes)
         channel.encoder = self._new_encoder(use, connection)
         if use.device_kind or served.device is not None:
@@ -102,12 +100,6 @@ class DirectService:
             channel.device = served.device
         channel.boxes_arrays = channel.device is None and fits_boxes(env.observation_space)
         self._open_channel(served, channel)
-
-    def _share_frames(self, session: Session) -> SharedSlots | None:
-        """Returns memory for large frames; None for programs, which answer without attachments."""
-        if isinstance(session, ProgramSession):
-            return None
-        return share(self.config.shared_memory, session.hosted.env.observation_space)
 
     def _new_encoder(self, use: ChannelUse, connection: socket.socket) -> Encoder | None:
         """Returns what encodes attachments; None if they are sent as they are."""
@@ -118,15 +110,6 @@ class DirectService:
             return None
         always = use.encode == Encode.IF_SMALLER
         return Encoder(compressor, connection, self._limit, always)
-
-    def _looks_into_boxes(self, served: ServedSession) -> bool:
-        """Returns whether the process that will serve a session's connection looks into a mailbox."""
-        session = served.session
-        return (
-            session.uses_mailbox
-            if isinstance(session, LendingSession)
-            else not self.sessions.packed
-        )
 
     def _share_device(self, served: ServedSession, use: ChannelUse) -> str:
         """Shares memory of the device that a client named; returns why it cannot be shared."""
@@ -250,7 +233,7 @@ class DirectService:
                 channel.close_copy()
 
     def _watch(self, served: ServedSession, channel: Channel) -> None:
-        lends = isinstance(served.session, LendingSession)
+        lends = self._lending.may_lend(served)
         serve = partial(self._ready_then_lend if lends else self._ready, served, channel)
         self.poller.watch(channel.fileno(), serve, channel.mailbox)
 
@@ -279,8 +262,9 @@ class DirectService:
             requests = channel.take_back(returned)
         except ChannelError:
             self._lose(served, channel)
-        else:
-            self._ready(served, channel, requests)
+            return
+        serve = self._wait_for_reader if channel.unsent else self._ready
+        serve(served, channel, requests)
 
     def _ready(
         self, served: ServedSession, channel: Channel, requests: list[bytes] | None = None
@@ -341,8 +325,3 @@ def _with_notice(packet: Packet, stops_at: float) -> Packet:
     notice = draining_notice(stops_at - time.monotonic())
     beside = environment_pb2.InteractResponse(notices=[notice]).SerializeToString()
     return Packet(packet.message + beside, packet.attachments)
-
-
-def _box_bytes(session: Session) -> int:
-    """Returns the size of a session's boxes."""
-    return BOX_BYTES if isinstance(session, ProgramSession) else box_bytes(session.hosted.env)

@@ -116,6 +116,10 @@ class Lending:
         self._poller = poller
         self._lent: dict[ServedSession, LendingSession] = {}
 
+    def may_lend(self, served: ServedSession) -> bool:
+        """Returns whether a session's program takes connections."""
+        return isinstance(served.session, LendingSession)
+
     def lend(self, served: ServedSession, channel: Channel, given_back: GivenBack) -> None:
         """Lends a session's program the connection, unless something has come on it, or the program takes none.
 

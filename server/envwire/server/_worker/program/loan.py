@@ -1,8 +1,9 @@
 """What a program has to serve a client's connection itself, so that a step passes through no other process.
 
 The session process lends the program the connection once it is open, and with it the mailbox. The program serves what
-needs nothing of the server, and gives the connection back with the first request that does, or when the client is gone.
-docs/server.md describes the bytes.
+needs nothing of the server, and gives the connection back with the first request that does, when the client does not
+read an answer soon, or when it is gone. So a program waits for no client while the server wants the connection.
+docs/protocol.md describes the bytes.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ CONNECTIONS, COUNTS = "ENVWIRE_CONNECTIONS", "ENVWIRE_COUNTS"
 DIRECT, MAILBOX = "direct", "mailbox"
 #: Longest answer; bytes of a box, 0 without a mailbox; the numbers of the frames last taken and put there.
 LENT = struct.Struct("<QIBBxx")
-#: Whether the client is still there; the numbers of the frames last taken and put. The bytes that the program has not
-#: served follow.
-_RETURNED = struct.Struct("<?BB")
+#: Whether the client is still there; the numbers of the frames last taken and put; the length of the part of the last
+#: answer that the client did not take. That part follows, and then the bytes that the program has not served.
+_RETURNED = struct.Struct("<?BBxI")
 #: What Node.js reads sockets with; programs in other languages need only the descriptors beside it.
 _LINE = b'{"cmd":"NODE_HANDLE","type":"net.Socket","msg":{}}\n'
 _COUNTS = struct.Struct("4Q")
@@ -53,12 +54,14 @@ class Returned(NamedTuple):
         is_open: Whether the client is still there.
         taken: The number of the frame last taken from the mailbox.
         put_in: The number of the frame last put.
+        unsent: The part of the last answer that the client did not take.
         rest: Received bytes that the program has not served.
     """
 
     is_open: bool
     taken: int
     put_in: int
+    unsent: bytes
     rest: bytes
 
     @classmethod
@@ -68,8 +71,9 @@ class Returned(NamedTuple):
         Raises:
             struct.error: It is too short.
         """
-        is_open, taken, put_in = _RETURNED.unpack_from(message)
-        return cls(is_open, taken, put_in, message[_RETURNED.size :])
+        is_open, taken, put_in, unsent = _RETURNED.unpack_from(message)
+        rest = _RETURNED.size + unsent
+        return cls(is_open, taken, put_in, message[_RETURNED.size : rest], message[rest:])
 
 
 class Counted(NamedTuple):

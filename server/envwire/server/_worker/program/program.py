@@ -34,6 +34,8 @@ _CHUNK_BYTES = 65536
 #: What a frame holds for the program, in place of a location: a client's request; one of the server's own, which has no
 #: number; a connection that is lent; the wish to have it back, which is not answered beyond that.
 _REQUEST, _OWN_REQUEST, _LOAN, _RECALL = range(4)
+#: With a connection come back at most an answer, a request, and further requests that came with it.
+_FURTHER_BYTES = 1 << 20
 
 
 class Program:
@@ -123,9 +125,9 @@ class Program:
     def given_back(self) -> Returned:
         """Waits until the lent connection is given back."""
         try:
-            returned = Returned.read(self._receive())
-        except struct.error:
-            self._end("gave a connection back with a frame that is too short")
+            returned = Returned.read(self._receive(2 * self._limit + _FURTHER_BYTES))
+        except (struct.error, FaultError):
+            self._end("gave a connection back with a frame of no such length")
         self._lent = False
         return returned
 
@@ -157,7 +159,13 @@ class Program:
         except OSError:
             self._end("closed its channel")
 
-    def _receive(self) -> bytes:
+    def _receive(self, limit: int | None = None) -> bytes:
+        """Returns the next message.
+
+        Raises:
+            FaultError: MESSAGE_TOO_LARGE: it is over the limit, by default that of an answer, and was dropped.
+        """
+        limit = limit or self._limit
         data = self._rest or self._more()
         while len(data) < HEADER_BYTES:
             data += self._more()
@@ -165,9 +173,9 @@ class Program:
         if place or attached:
             self._end("sent a frame with attachments, which are not for this channel")
         end = HEADER_BYTES + length
-        if length > self._limit:
+        if length > limit:
             self._rest = self._skip(data, end)
-            raise reply_too_large(length, self._limit)
+            raise reply_too_large(length, limit)
         if len(data) < end:
             data = self._filled(data, end)
         self._rest = data[end:]

@@ -60,6 +60,7 @@ class ProgramEnv:
         family = envwire_family()
         try:
             self.observation_space = decode_space(made.observation_space, family)
+            self.action_space = decode_space(made.action_space, family)
             self.metadata = decode_mapping(made.metadata, family, "metadata")
         except CodecError as error:
             raise FaultError(
@@ -100,6 +101,8 @@ class ProgramSession(Session):
     Raises:
         FaultError: INTERNAL: the program describes its environment wrongly.
     """
+
+    attaches = False
 
     def __init__(
         self,
