@@ -1,4 +1,4 @@
-"""The paths of three newcomers: which commands of which pages they run, and what they have then."""
+"""The paths of newcomers: which commands of which pages they run, and what they have then."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import shutil
 from collections.abc import Callable
 
-from tests.newcomer.pages import Page
+from tests.newcomer.pages import ROOT, Page
 from tests.newcomer.shell import Shell
 
 README = "README.md"
@@ -121,12 +121,30 @@ def author_in_cpp(shell: Shell) -> None:
     shell.reach("an environment in C++")
 
 
+def agent_in_go(shell: Shell) -> None:
+    """Generates Go's code from the protos in a folder of its own, and drives a server with it."""
+    _need("go", "protoc")
+    page = Page("docs/languages.md", "Generating code")
+    _enter_environment(shell)
+    shell.run(_install())
+    shell.start("envwire serve CartPole-v1", "ready:")
+    program = (ROOT / "examples/go/main.go").read_text(encoding="utf-8")
+    shell.enter("../agent")
+    shell.run(page.command("go mod init"))
+    shell.run(page.command("protoc"))
+    shell.write("main.go", program.replace("envwire.example/", "agent/"))
+    shell.run(page.command("go mod tidy"))
+    shell.run("go run . localhost:50051")
+    shell.reach("an agent in Go")
+
+
 PATHS: dict[str, Callable[[Shell], None]] = {
     "student": student,
     "operator": operator,
     "author": author,
     "author, TypeScript": author_in_typescript,
     "author, C++": author_in_cpp,
+    "agent, Go": agent_in_go,
 }
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.newcomer.pages import ROOT
 from tests.newcomer.paths import PATHS, SkippedError
-from tests.newcomer.shell import Shell
+from tests.newcomer.shell import Shell, Taken
 
 
 def copied(to: Path) -> None:
@@ -34,8 +34,8 @@ def copied(to: Path) -> None:
     subprocess.run(["tar", "--extract", f"--directory={to}"], input=archive.stdout, check=True)
 
 
-def walked(name: str) -> tuple[dict[str, float], str]:
-    """Walks a path; returns the seconds to each thing that it reached, and why it ended before its end, if it did."""
+def walked(name: str) -> tuple[dict[str, Taken], str]:
+    """Walks a path; returns what it took to reach each thing, and why it ended before its end, if it did."""
     print(f"\n== {name}: {PATHS[name].__doc__}", flush=True)
     with tempfile.TemporaryDirectory(prefix="newcomer-", ignore_cleanup_errors=True) as scratch:
         copied(where := Path(scratch) / "envwire")
@@ -52,12 +52,12 @@ def walked(name: str) -> tuple[dict[str, float], str]:
 def main(names: list[str]) -> int:
     """Walks the paths and prints the table; fails when a path fails."""
     results = {name: walked(name) for name in names or PATHS}
-    print("\n| path | reached | minutes |\n|---|---|---|")
+    print("\n| path | reached | minutes | of processor time |\n|---|---|---|---|")
     for name, (reached, ended) in results.items():
-        for what, seconds in reached.items():
-            print(f"| {name} | {what} | {seconds / 60:.1f} |")
+        for what, taken in reached.items():
+            print(f"| {name} | {what} | {taken.seconds / 60:.1f} | {taken.processor / 60:.1f} |")
         if ended:
-            print(f"| {name} | {ended.splitlines()[0]} | |")
+            print(f"| {name} | {ended.splitlines()[0]} | | |")
     return int(any(ended.startswith("failed") for _, ended in results.values()))
 
 

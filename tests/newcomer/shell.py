@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import NamedTuple
 
 #: Longest wait for a command, and for a server to be ready.
 COMMAND_SECONDS, READY_SECONDS = 1800.0, 120.0
@@ -49,6 +51,13 @@ class Background:
                 os.killpg(self._process.pid, signal.SIGKILL)
 
 
+class Taken(NamedTuple):
+    """What a path has taken: seconds, and seconds of processor time of the commands that ended."""
+
+    seconds: float
+    processor: float
+
+
 class Shell:
     """Runs commands in one folder, says how long each took, and keeps the variables of a newcomer."""
 
@@ -56,8 +65,8 @@ class Shell:
         kept = {"HOME", "LANG", "PATH"} | {name for name in os.environ if name.startswith("PIP_")}
         self.folder = folder
         self.env = {name: os.environ[name] for name in kept & os.environ.keys()}
-        self.reached: dict[str, float] = {}
-        self._begun = time.monotonic()
+        self.reached: dict[str, Taken] = {}
+        self._begun = self._now()
         self._running = ExitStack()
 
     def close(self) -> None:
@@ -65,9 +74,20 @@ class Shell:
         self._running.close()
 
     def reach(self, what: str) -> None:
-        """Notes how long it took to reach something."""
-        self.reached[what] = time.monotonic() - self._begun
-        print(f"  reached: {what}, after {self.reached[what]:.0f} s", flush=True)
+        """Notes what it took to reach something."""
+        now, begun = self._now(), self._begun
+        taken = self.reached[what] = Taken(
+            now.seconds - begun.seconds, now.processor - begun.processor
+        )
+        print(
+            f"  reached: {what}, after {taken.seconds:.0f} s, {taken.processor:.0f} s of them computing",
+            flush=True,
+        )
+
+    @staticmethod
+    def _now() -> Taken:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return Taken(time.monotonic(), used.ru_utime + used.ru_stime)
 
     def write(self, name: str, text: str) -> None:
         """Writes a file, as with an editor."""
