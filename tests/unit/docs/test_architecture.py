@@ -6,7 +6,6 @@ import pytest
 
 from tests.unit.docs.tour import PAGE, PICTURE, named_files, picture, shown, traced
 
-
 #: A trace also has what happens to run beside a step, such as the renewal of a lease on a busy machine.
 _TRACES = 3
 
