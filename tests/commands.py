@@ -40,5 +40,5 @@ def as_process(*arguments: str | Path, **variables: str) -> Done:
     words = [str(argument) for argument in arguments]
     env = {**os.environ, **_WIDE, **variables}
     with start(*words, env=env, stderr=subprocess.PIPE) as process:
-        out, err = process.communicate(60)
+        out, err = process.communicate(200)
         return Done(words, process.wait(), out, err)

@@ -157,7 +157,7 @@ def complete(words: str) -> list[str]:
         [str(Path(sys.executable).with_name("envwire"))],  # shells ask the program that is typed
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
         check=False,
         env={**os.environ, **asked, "COMP_CWORD": str(words.count(" "))},
     )

@@ -209,7 +209,7 @@ def test_breakpoint_works_in_process(tmp_path: Path) -> None:
         input="print('the action is', int(action) in (0, 1))\ncontinue\n",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=200,
         check=True,
         cwd=tmp_path,
     )

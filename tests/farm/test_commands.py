@@ -28,7 +28,7 @@ ENVWIRE = (sys.executable, "-m", "envwire")
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [*ENVWIRE, *arguments], capture_output=True, text=True, timeout=60, check=False
+        [*ENVWIRE, *arguments], capture_output=True, text=True, timeout=200, check=False
     )
 
 

@@ -93,7 +93,7 @@ class Guarded(NamedTuple):
             [*ENVWIRE, *arguments],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=200,
             check=False,
             env={**os.environ, "ENVWIRE_TOKEN": self.tokens["operator"]},
         )

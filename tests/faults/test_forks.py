@@ -145,6 +145,6 @@ def run(server: Server, transport: str, body: str) -> None:
     program = textwrap.dedent(BEGINNING) + body
     subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program, server.target, transport, HUNGRY],
-        timeout=100,
+        timeout=200,
         check=True,
     )

@@ -32,6 +32,6 @@ def test_a_client_has_the_spaces_of_the_local_environment(language: str) -> None
     with Server([CHANGING], imports=["tests.compliance.changing_envs"], sys_path=(ROOT,)) as server:
         arguments = [server.target, CHANGING, *map(str, COUNTS)]
         done = subprocess.run(
-            [*command, *arguments], capture_output=True, text=True, timeout=60, check=True
+            [*command, *arguments], capture_output=True, text=True, timeout=200, check=True
         )
     assert [int(word) for word in done.stdout.split()] == local()

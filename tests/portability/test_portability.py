@@ -60,5 +60,5 @@ def test_the_command_line_looks_at_servers(system: str, target: str) -> None:
 def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-X", "faulthandler", *arguments]
     return subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+        command, cwd=ROOT, capture_output=True, text=True, timeout=200, check=False
     )
