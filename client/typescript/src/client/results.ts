@@ -1,8 +1,8 @@
 /** The results of `reset` and `step`, with Gymnasium's names. */
 
 import { MalformedMessageError } from "../errors.js";
-import { NdArray } from "../values/ndarray.js";
 import type { Mapping, Value } from "../values/types.js";
+import { NdArray } from "../values/types.js";
 import type { ResetAnswer, StepAnswer, Warning } from "../wire/steps.js";
 
 /** The start of an episode. */

@@ -2,8 +2,7 @@
 
 import type { Environment, Start, Transition } from "../kit/environment.js";
 import * as spaces from "../spaces/index.js";
-import { NdArray } from "../values/ndarray.js";
-import { tuple } from "../values/types.js";
+import { NdArray, tuple } from "../values/types.js";
 
 function bytes(count: number): NdArray<Uint8Array> {
   return new NdArray(

@@ -2,8 +2,7 @@
 
 import type { Environment, MakeContext, ResetContext, Start, Transition } from "../kit/environment.js";
 import * as spaces from "../spaces/index.js";
-import { array, type NdArray } from "../values/ndarray.js";
-import { Float, type Mapping, type Value } from "../values/types.js";
+import { array, Float, type Mapping, type NdArray, type Value } from "../values/types.js";
 
 const SIZE = 8;
 

@@ -2,8 +2,8 @@
 
 import type { Environment, ResetContext, Start, Transition } from "../kit/environment.js";
 import * as spaces from "../spaces/index.js";
-import { Scalar } from "../values/ndarray.js";
 import type { Dict, Value } from "../values/types.js";
+import { Scalar } from "../values/types.js";
 
 /** The spaces are in the order of their keys. There is no stacked sequence, since this library cannot sample it. */
 function everySpace() {

@@ -9,10 +9,11 @@ import { type ErrorStatus, ErrorStatusSchema } from "../gen/envwire/v1/status_pb
 import { AdaptiveSpin } from "../transports/adaptive_spin.js";
 import { type Answer, unwrap, wrap, wrapStart } from "../wire/envelope.js";
 import { FrameError, FrameReader, frameOf, HEADER_BYTES, PREAMBLE, seal } from "../wire/frames.js";
-import type { DirectServer } from "./direct_server.js";
 import { errorAnswer, Fault, faultOf, statusOf } from "./faults.js";
-import { LOAN, OWN_REQUEST, RECALL } from "./lent_connections.js";
+import { type LentConnections, LOAN, OWN_REQUEST, RECALL } from "./lent_connections.js";
+import type { Settings } from "./options.js";
 import { parseRequest } from "./request_fields.js";
+import type { Service } from "./service.js";
 import type { Session } from "./session.js";
 import { checkToken } from "./token.js";
 
@@ -32,6 +33,18 @@ const CONTROL = new Set(["make", "listEnvironments", "getServerInfo", "renewLeas
 
 type Greeting = NonNullable<MessageInitShape<typeof HelloResponseSchema>["result"]>;
 
+/** What the connections of a server share. */
+export interface ServerOfConnections {
+  readonly service: Service;
+  readonly settings: Settings;
+  /** Connections of clients that the server lends, in a program that a server runs. */
+  readonly lent?: LentConnections | undefined;
+  /** Authenticated connections. */
+  readonly heard: Set<DirectConnection>;
+  /** The channel of each session. */
+  readonly channels: WeakMap<Session, DirectConnection>;
+}
+
 export class DirectConnection {
   readonly #frames: FrameReader;
   readonly #timer: NodeJS.Timeout;
@@ -45,7 +58,7 @@ export class DirectConnection {
   #discarded = DISCARDED_OF_STRANGERS;
 
   constructor(
-    readonly server: DirectServer,
+    readonly server: ServerOfConnections,
     readonly socket: Socket,
   ) {
     this.#frames = new FrameReader(MAX_HELLO_BYTES, false);

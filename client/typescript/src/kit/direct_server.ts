@@ -3,7 +3,7 @@
 import { randomBytes } from "node:crypto";
 import type { Socket } from "node:net";
 import { createServer as createTlsServer, type TlsOptions } from "node:tls";
-import { DirectConnection, HELLO_MILLISECONDS } from "./direct_connection.js";
+import { DirectConnection, HELLO_MILLISECONDS, type ServerOfConnections } from "./direct_connection.js";
 import type { LentConnections } from "./lent_connections.js";
 import type { Settings } from "./options.js";
 import { Ports } from "./ports.js";
@@ -15,14 +15,11 @@ export const MAX_SILENT = 256;
 /** Node 20 pads abstract names with zeros to this length, so the names have the full length. */
 const FULL_NAME = 107;
 
-export class DirectServer {
+export class DirectServer implements ServerOfConnections {
   readonly #ports = new Ports((open) => open - this.heard.size >= MAX_SILENT);
-  /** Authenticated connections. */
   readonly heard = new Set<DirectConnection>();
-  /** The channel of each session. */
   readonly channels = new WeakMap<Session, DirectConnection>();
 
-  /** @param lent Connections of clients that the server lends, in a program that a server runs. */
   constructor(
     readonly service: Service,
     readonly settings: Settings,

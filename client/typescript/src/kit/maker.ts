@@ -11,15 +11,16 @@ import { seconds } from "../session/client_session.js";
 import { encodeSpace } from "../spaces/encoding.js";
 import { toMapMessage, toMessage } from "../values/messages.js";
 import { Float, tuple } from "../values/types.js";
-import type { Environment } from "./environment.js";
+import type { Environment, Registry } from "./environment.js";
 import { Fault, faultOf } from "./faults.js";
 import { type Hosted, HostedEnv } from "./hosting/hosted_env.js";
 import { HostedVector } from "./hosting/hosted_vector.js";
 import { receivedMapping } from "./hosting/received.js";
 import { VectorEnvironment } from "./hosting/vector_environment.js";
-import { parseRequest } from "./request_fields.js";
-import { duration, type Service, type Used } from "./service.js";
-import type { Session } from "./session.js";
+import type { Settings } from "./options.js";
+import { duration, parseRequest } from "./request_fields.js";
+import type { Session, Used } from "./session.js";
+import type { SessionTable } from "./session_table.js";
 
 /** Maximum number of stored Makes. A Make is stored for repeats until its session serves a request. */
 const MAX_KEPT = 4096;
@@ -29,12 +30,21 @@ interface KeptMake {
   readonly answer: Promise<{ session: Session; body: Uint8Array }>;
 }
 
+/** What a Make needs of its server. */
+export interface MakingServer {
+  readonly registry: Registry;
+  readonly settings: Settings;
+  readonly sessions: SessionTable;
+  readonly incarnation: string;
+  readonly draining: boolean;
+}
+
 export class Maker {
   /** Addresses of the direct channel, once it listens. */
   directAddresses: readonly string[] = [];
   readonly #kept = new Map<string, KeptMake>();
 
-  constructor(readonly service: Service) {}
+  constructor(readonly server: MakingServer) {}
 
   /** Makes a session, or joins the Make that the same client asked for before. */
   async make(body: Uint8Array, used: Used): Promise<Uint8Array> {
@@ -69,8 +79,8 @@ export class Maker {
   }
 
   async #made(request: MakeRequest): Promise<{ session: Session; body: Uint8Array }> {
-    if (this.service.draining) throw new Fault("DRAINING", "the server stops and takes no new sessions");
-    const session = await this.service.sessions.open(() => this.#hosted(request), seconds(request.lease));
+    if (this.server.draining) throw new Fault("DRAINING", "the server stops and takes no new sessions");
+    const session = await this.server.sessions.open(() => this.#hosted(request), seconds(request.lease));
     return { session, body: toBinary(MakeResponseSchema, this.#response(session, request)) };
   }
 
@@ -87,7 +97,7 @@ export class Maker {
 
   /** Refuses features that this kit does not have. */
   #check({ envId, library, wrappers, copyOf, vector }: MakeRequest): void {
-    const { registry, settings } = this.service;
+    const { registry, settings } = this.server;
     if (copyOf !== undefined) throw new Fault("UNSUPPORTED", "this server makes no copies");
     if (!Object.hasOwn(registry, envId) || (library !== "" && library !== "envwire"))
       throw new Fault("UNKNOWN_ENVIRONMENT", `the server makes no environment ${library}:${envId}`);
@@ -101,7 +111,7 @@ export class Maker {
   }
 
   async #environment({ envId, renderMode, kwargs }: MakeRequest): Promise<Environment> {
-    const make = this.service.registry[envId] as NonNullable<(typeof this.service.registry)[string]>;
+    const make = this.server.registry[envId] as NonNullable<(typeof this.server.registry)[string]>;
     const env = await make({ renderMode, kwargs: receivedMapping(kwargs) });
     const modes = (env.metadata as Record<string, unknown> | undefined)?.["render_modes"];
     if (renderMode === undefined || (Array.isArray(modes) && modes.includes(renderMode))) return env;
@@ -125,7 +135,7 @@ export class Maker {
       stepTimeout: duration(session.stepTimeout),
       description: `<${env.constructor.name}<${envId}>>`,
       capabilities: session.hosted.capabilities,
-      incarnation: this.service.incarnation,
+      incarnation: this.server.incarnation,
     });
     if (renderMode !== undefined) response.renderMode = renderMode;
     if (this.directAddresses.length > 0)

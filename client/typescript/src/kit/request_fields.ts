@@ -75,3 +75,9 @@ function numberOf(body: Uint8Array): number {
 function readerOf(request: Uint8Array): Reader {
   return new Reader(new Uint8Array(request.buffer, request.byteOffset, request.byteLength));
 }
+
+/** Returns milliseconds as a Duration. */
+export function duration(milliseconds: number) {
+  const seconds = Math.floor(milliseconds / 1000);
+  return { seconds: BigInt(seconds), nanos: Math.round((milliseconds - 1000 * seconds) * 1e6) };
+}

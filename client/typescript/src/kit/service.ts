@@ -12,18 +12,15 @@ import type { Answer, Request } from "../wire/envelope.js";
 import type { Kind } from "../wire/kinds.js";
 import type { Registry } from "./environment.js";
 import { errorAnswer, faultOf } from "./faults.js";
-import { Maker } from "./maker.js";
+import { Maker, type MakingServer } from "./maker.js";
 import type { Settings } from "./options.js";
-import { takeHeader } from "./request_fields.js";
-import type { Session } from "./session.js";
+import { duration, takeHeader } from "./request_fields.js";
+import type { Used } from "./session.js";
 import { SessionTable } from "./session_table.js";
 
 const VERSION = "0.1.0";
 
-/** Called with the session that a request used. */
-export type Used = (session: Session) => void;
-
-export class Service {
+export class Service implements MakingServer {
   readonly sessions: SessionTable;
   readonly incarnation = randomUUID().replaceAll("-", "");
   readonly maker: Maker;
@@ -104,9 +101,4 @@ export class Service {
 
 function message<Schema extends DescMessage>(schema: Schema, fields: MessageInitShape<Schema>): Uint8Array {
   return toBinary(schema, create(schema, fields));
-}
-
-export function duration(milliseconds: number) {
-  const seconds = Math.floor(milliseconds / 1000);
-  return { seconds: BigInt(seconds), nanos: Math.round((milliseconds - 1000 * seconds) * 1e6) };
 }

@@ -31,6 +31,9 @@ interface Kept {
   readonly answer: Answer | Promise<Answer>;
 }
 
+/** Called with the session that a request used. */
+export type Used = (session: Session) => void;
+
 export class Session {
   ended: EndReason | undefined;
   requests = 0;

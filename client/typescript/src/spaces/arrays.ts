@@ -2,8 +2,8 @@
 
 import type { Generator } from "../random/generator.js";
 import { halfToNumber, type NumericDType, type TypedArray } from "../values/dtypes.js";
-import { array, fromTypedArray, NdArray, Scalar, sizeOf } from "../values/ndarray.js";
 import type { Value } from "../values/types.js";
+import { array, fromTypedArray, NdArray, Scalar, sizeOf } from "../values/types.js";
 import { Space } from "./space.js";
 
 /** Returns a value as an array, if it is one. */

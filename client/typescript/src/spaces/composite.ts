@@ -2,10 +2,11 @@
 
 import type { Generator } from "../random/generator.js";
 import { entriesOf, isMapping, mappingOf } from "../values/mappings.js";
-import { array, NdArray } from "../values/ndarray.js";
 import {
+  array,
   Graph as GraphSample,
   type Mapping,
+  NdArray,
   Tuple as TupleSample,
   tuple,
   type Value,

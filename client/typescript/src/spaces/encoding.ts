@@ -4,7 +4,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type Space as SpaceMessage, SpaceSchema } from "../gen/envwire/v1/spaces_pb.js";
 import { LAYOUTS, type TypedArray } from "../values/dtypes.js";
 import { toMessage, toUniformTensorMessage } from "../values/messages.js";
-import { NdArray } from "../values/ndarray.js";
+import { NdArray } from "../values/types.js";
 import { Box, comparable, Discrete, MultiBinary, MultiDiscrete } from "./arrays.js";
 import { Dict, Graph, OneOf, Sequence, Text, Tuple } from "./composite.js";
 import type { Space } from "./space.js";

@@ -1,7 +1,7 @@
 /** Spaces, and short ways to make them. */
 
 import type { NumericDType } from "../values/dtypes.js";
-import { array } from "../values/ndarray.js";
+import { array } from "../values/types.js";
 import { Box, Discrete, MultiBinary, MultiDiscrete } from "./arrays.js";
 import { Dict, Graph, OneOf, Sequence, Text, Tuple } from "./composite.js";
 import type { Space } from "./space.js";

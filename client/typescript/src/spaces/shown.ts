@@ -2,8 +2,15 @@
 
 import { isNumeric, LAYOUTS, type TypedArray } from "../values/dtypes.js";
 import { entriesOf, isMapping } from "../values/mappings.js";
-import { fromTypedArray, NdArray, Scalar } from "../values/ndarray.js";
-import { Float, Opaque, Tuple as TupleSample, type Value } from "../values/types.js";
+import {
+  Float,
+  fromTypedArray,
+  NdArray,
+  Opaque,
+  Scalar,
+  Tuple as TupleSample,
+  type Value,
+} from "../values/types.js";
 import { Box, comparable, Discrete, MultiBinary, MultiDiscrete } from "./arrays.js";
 import { Dict, Graph, OneOf, Sequence, Text, Tuple } from "./composite.js";
 import type { Space } from "./space.js";

@@ -4,7 +4,6 @@ import { MalformedMessageError, readAnswer } from "../errors.js";
 import { Reader } from "../wire/reader.js";
 import { fromTwosComplement } from "./big_integers.js";
 import { mappingOf } from "./mappings.js";
-import { NdArray, Scalar } from "./ndarray.js";
 import { checkKeys, isKnown, refuseUnhashable } from "./strictness.js";
 import { FillAllowance, readTensor } from "./tensors.js";
 import {
@@ -13,7 +12,9 @@ import {
   Float,
   Graph,
   type Mapping,
+  NdArray,
   Opaque,
+  Scalar,
   TextStream,
   Tuple,
   type Value,

@@ -4,15 +4,17 @@ import { Writer } from "../wire/writer.js";
 import { fitsIn64Bits, toTwosComplement } from "./big_integers.js";
 import type { TypedArray } from "./dtypes.js";
 import { entriesOf } from "./mappings.js";
-import { fromTypedArray, NdArray, Scalar } from "./ndarray.js";
 import { writeShape, writeTensor } from "./tensors.js";
 import {
   Complex,
   EnumMember,
   Float,
+  fromTypedArray,
   Graph,
   type Mapping,
+  NdArray,
   Opaque,
+  Scalar,
   TextStream,
   Tuple,
   type Value,

@@ -16,9 +16,9 @@ import { Writer } from "../wire/writer.js";
 import { contentOf, decodeMapping, type Reading } from "./decoding.js";
 import type { TypedArray } from "./dtypes.js";
 import { encodeMapping, encodeValue, writeValues } from "./encoding.js";
-import { NdArray } from "./ndarray.js";
 import { FillAllowance, readTensor, writeTensor } from "./tensors.js";
 import type { Mapping, Value } from "./types.js";
+import { NdArray } from "./types.js";
 
 export function fromMessage(message: ValueMessage, attachments?: Uint8Array, reading?: Reading): Value {
   return contentOf(toBinary(ValueSchema, message), attachments, reading);

@@ -2,8 +2,7 @@
 
 import { MalformedMessageError } from "../errors.js";
 import { isMapping } from "./mappings.js";
-import { NdArray } from "./ndarray.js";
-import { type EnumMember, Tuple, type Value } from "./types.js";
+import { type EnumMember, NdArray, Tuple, type Value } from "./types.js";
 
 const AUTORESET_MODES = new Set(["NEXT_STEP", "SAME_STEP", "DISABLED"]);
 

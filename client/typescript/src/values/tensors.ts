@@ -12,7 +12,7 @@ import {
   numpyItemSize,
   type TypedArray,
 } from "./dtypes.js";
-import { sizeOf } from "./ndarray.js";
+import { sizeOf } from "./types.js";
 
 /** An array as it travels. */
 export interface TensorParts {

@@ -5,8 +5,7 @@ import { Dict, Tuple } from "../../spaces/composite.js";
 import type { Space } from "../../spaces/space.js";
 import { LAYOUTS, type NumericDType, type TypedArray } from "../../values/dtypes.js";
 import { entriesOf, isMapping, mappingOf } from "../../values/mappings.js";
-import { array, NdArray, Scalar } from "../../values/ndarray.js";
-import { Float, type Mapping, tuple, type Value } from "../../values/types.js";
+import { array, Float, type Mapping, NdArray, Scalar, tuple, type Value } from "../../values/types.js";
 
 /** Returns the batched space for `count` samples of a space. */
 export function batchSpace(space: Space, count: number): Space {

@@ -7,6 +7,7 @@ import {
   CloseResponseSchema,
   GetAttributeRequestSchema,
   GetAttributeResponseSchema,
+  type MemberStart,
   RenderResponseSchema,
   type ResetRequest,
   ResetRequestSchema,
@@ -27,7 +28,6 @@ import type { Kind } from "../../wire/kinds.js";
 import { writeChunkResponse, writeResetResponse, writeStepResponse } from "../../wire/steps.js";
 import type { Described, Environment, Transition } from "../environment.js";
 import { Fault, faultOf, statusOf } from "../faults.js";
-import type { MemberStarts } from "../replay/replaying.js";
 import { parseRequest } from "../request_fields.js";
 import { checkAction, invalidAction, plainAction } from "./actions.js";
 import { Attributes, missing } from "./attributes.js";
@@ -40,6 +40,9 @@ import { written, writtenWith } from "./writing.js";
 /** Actions that one request may hold. */
 const MAX_CHUNK = 1024;
 const GENERATORS = new Set(["np_random", "_np_random"]);
+
+/** Where members of a vector environment begin in a recording, by their indices. */
+export type MemberStarts = ReadonlyMap<number, MemberStart>;
 
 /** The environment or vector environment of a session. */
 export interface Hosted {

@@ -15,15 +15,14 @@ import {
   StepRequestSchema,
 } from "../../gen/envwire/v1/environment_pb.js";
 import { toMessage } from "../../values/messages.js";
-import { NdArray } from "../../values/ndarray.js";
-import { type Mapping, tuple, type Value } from "../../values/types.js";
+import { type Mapping, NdArray, tuple, type Value } from "../../values/types.js";
 import type { Kind } from "../../wire/kinds.js";
 import { writeResetResponse, writeStepResponse } from "../../wire/steps.js";
 import { Fault } from "../faults.js";
-import type { MemberStarts } from "../replay/replaying.js";
 import { parseRequest } from "../request_fields.js";
 import { checkAction } from "./actions.js";
 import { missing } from "./attributes.js";
+import type { MemberStarts } from "./hosted_env.js";
 import { type Hosted, seedOf } from "./hosted_env.js";
 import { received, receivedMapping } from "./received.js";
 import type { VectorEnvironment, VectorReset } from "./vector_environment.js";

@@ -1,7 +1,6 @@
 /** Converts the results of a step to the fields of its answer. */
 
-import { NdArray, Scalar } from "../../values/ndarray.js";
-import { Float, type Value } from "../../values/types.js";
+import { Float, NdArray, Scalar, type Value } from "../../values/types.js";
 import type { StepParts } from "../../wire/steps.js";
 import type { Transition } from "../environment.js";
 

@@ -11,14 +11,13 @@ import type { RandomState } from "../../gen/envwire/v1/spaces_pb.js";
 import { encodeSpace } from "../../spaces/encoding.js";
 import type { Space } from "../../spaces/space.js";
 import type { TypedArray } from "../../values/dtypes.js";
-import { array, type NdArray } from "../../values/ndarray.js";
-import { type Mapping, tuple, type Value } from "../../values/types.js";
+import { array, type Mapping, type NdArray, tuple, type Value } from "../../values/types.js";
 import type { Described, Environment, Start, Transition } from "../environment.js";
 import { Fault } from "../faults.js";
-import type { MemberStarts } from "../replay/replaying.js";
 import { plainAction } from "./actions.js";
 import { Attributes } from "./attributes.js";
 import { batch, batchInfos, batchSpace, unbatch } from "./batching.js";
+import type { MemberStarts } from "./hosted_env.js";
 import { NpRandom } from "./np_random.js";
 import { endsEpisode, isTrue, numberOf } from "./step_results.js";
 

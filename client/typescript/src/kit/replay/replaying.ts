@@ -1,15 +1,11 @@
 /** Serves a recording: the requests of a lost session, whose client continues here. */
 
 import { create, toBinary } from "@bufbuild/protobuf";
-import {
-  type MemberStart,
-  ReplayRequestSchema,
-  ReplayResponseSchema,
-} from "../../gen/envwire/v1/environment_pb.js";
+import { ReplayRequestSchema, ReplayResponseSchema } from "../../gen/envwire/v1/environment_pb.js";
 import { type Answer, type Request, unwrap } from "../../wire/envelope.js";
 import type { Kind } from "../../wire/kinds.js";
 import { Fault } from "../faults.js";
-import type { Hosted } from "../hosting/hosted_env.js";
+import type { Hosted, MemberStarts } from "../hosting/hosted_env.js";
 import { parseRequest, reading, takeHeader } from "../request_fields.js";
 import { RollingDigest } from "./digest.js";
 
@@ -25,9 +21,6 @@ const RECORDED: ReadonlySet<Kind | "error"> = new Set<Kind>([
   "saveState",
   "restoreState",
 ]);
-
-/** Where members of a vector environment begin in a recording, by their indices. */
-export type MemberStarts = ReadonlyMap<number, MemberStart>;
 
 export class Replaying {
   #digest = new RollingDigest();
