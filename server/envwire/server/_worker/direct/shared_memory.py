@@ -13,16 +13,19 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
+import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
+
+import numpy as np
 
 from envwire.device.device_memory import ALIGNMENT as DEVICE_ALIGNMENT
 from envwire.device.device_memory import DeviceError
 from envwire.device.devices import Identity, allocate
 from envwire.device.shared_arrays import SharedArrays
 from envwire.server._hosting.vector_hosts import is_vector
-from envwire.server._worker.direct.parallel_copy import copy_large
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import ALIGNMENT, ATTACHED_FROM, Attachments
 from envwire.wire.local_channel import BOX_BYTES, FRAME_AT, ORDERED, Mailbox
@@ -266,3 +269,30 @@ def share_device(budget: int, identity: Identity, env: Any) -> SharedDevice:
     memory = allocate(identity, answer + request)
     arrays = SharedArrays(memory, range(answer), range(answer, memory.size))
     return SharedDevice(identity, arrays, answer)
+
+
+#: A thread costs as much as copying half a megabyte.
+_FROM_BYTES = 1 << 23
+
+
+def copy_large(target: memoryview, source: Any) -> None:
+    """Copies a buffer into one of the same length.
+
+    No thread is left when it returns, not even one that the kernel is about to remove: a process with several cannot
+    fork.
+    """
+    half = len(source) // 2
+    if len(source) < _FROM_BYTES or len(os.sched_getaffinity(0)) < 2:
+        target[:] = source
+        return
+    there, here = np.frombuffer(target, np.uint8), np.frombuffer(source, np.uint8)
+    other = threading.Thread(target=np.copyto, args=(there[half:], here[half:]))
+    try:
+        other.start()
+    except RuntimeError:  # the process may have no more threads
+        target[:] = source
+        return
+    np.copyto(there[:half], here[:half])
+    other.join()
+    while Path("/proc/self/task", str(other.native_id)).exists():
+        os.sched_yield()

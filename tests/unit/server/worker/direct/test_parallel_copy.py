@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from envwire.server._worker.direct.parallel_copy import copy_large
+from envwire.server._worker.direct.shared_memory import copy_large
 from envwire.server._worker.threads import count_threads
 
 LARGE = (1 << 23) + 3
