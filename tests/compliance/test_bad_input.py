@@ -21,7 +21,7 @@ from envwire.client import (
     SessionClosedError,
     SessionLostError,
 )
-from envwire.client._session.attributes import CallMethod, GetAttribute
+from envwire.client._session.attribute_operations import CallMethod, GetAttribute
 from envwire.client._transports.by_name import open_transport
 from envwire.codec import decode_fault, encode_value, envwire_family
 from envwire.server import Server, ServerError

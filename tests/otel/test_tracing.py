@@ -161,7 +161,7 @@ def test_credentials_carry_the_span_of_the_program() -> None:
 
 def test_nothing_is_imported_unless_it_is_on() -> None:
     program = (
-        "import sys, envwire.server._front.grpc.server, envwire.server.serving, envwire.client.env\n"
+        "import sys, envwire.server._front.grpc.grpc_server, envwire.server.serving, envwire.client.env\n"
         "sys.exit(any(name.startswith('opentelemetry') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -20,9 +20,9 @@ from typing import Any
 
 from envwire import envs
 from envwire.codec import FaultError, decode_mapping, envwire_family
+from envwire.server._hosting.environment_making import describe, make_environment
 from envwire.server._hosting.libraries import Catalogue, Listing
 from envwire.server._hosting.library import Library
-from envwire.server._hosting.making import describe, make_environment
 from envwire.server._ipc.refusals import fault_reply
 from envwire.server._session.session import Session
 from envwire.v1 import direct_pb2, environment_pb2

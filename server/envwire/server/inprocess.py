@@ -9,8 +9,8 @@ from typing import Any
 
 from envwire.codec import FaultError, Reason, fault_from_exception
 from envwire.server._auth.allow_list import AllowList
+from envwire.server._hosting.environment_making import describe, make_environment
 from envwire.server._hosting.libraries import list_environments, load_catalogue
-from envwire.server._hosting.making import describe, make_environment
 from envwire.server._ipc.refusals import SESSION_REQUESTS, fault_reply
 from envwire.server._session.session import Session
 from envwire.server._session.states import State

@@ -14,7 +14,7 @@ from envwire.server._auth.secret_files import warn_of_exposed
 from envwire.server._front import event_loop
 from envwire.server._front.farm.joining import joined
 from envwire.server._front.front import Front
-from envwire.server._front.grpc.server import GrpcServer
+from envwire.server._front.grpc.grpc_server import GrpcServer
 from envwire.server._front.grpc.tracing import check_installed
 from envwire.server._front.http_port import http_port
 from envwire.server._ipc.child_program import ChildProgram

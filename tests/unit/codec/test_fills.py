@@ -18,8 +18,8 @@ from envwire.codec import (
 )
 from envwire.codec.fastpath.step_responses import StepResponseReader
 from envwire.codec.steps import read_step
+from envwire.server._hosting.environment_making import make_environment
 from envwire.server._hosting.libraries import load_catalogue
-from envwire.server._hosting.making import make_environment
 from envwire.server._session.hosted_env import HostedEnv
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import spaces_pb2, specs_pb2, values_pb2

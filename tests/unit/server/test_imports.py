@@ -47,7 +47,7 @@ ROOMS = (
 
 
 @pytest.mark.parametrize(
-    "module", ["_front.front", "_front.grpc.server", "_auth.access", "serving"]
+    "module", ["_front.front", "_front.grpc.grpc_server", "_auth.access", "serving"]
 )
 def test_the_front_loads_nothing_that_runs_environments(module: str) -> None:
     loaded = loaded_by(f"envwire.server.{module}")

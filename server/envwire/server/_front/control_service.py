@@ -10,7 +10,7 @@ from typing import Any
 from envwire.codec.messages import to_duration
 from envwire.server._auth.client import Client
 from envwire.server._front.makes.make_deduplicator import MakeDeduplicator
-from envwire.server._front.makes.making import SessionMaker
+from envwire.server._front.makes.session_maker import SessionMaker
 from envwire.server._front.sessions.session_totals import StepTimes
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._processes.forkserver_start import Loaded

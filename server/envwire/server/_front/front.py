@@ -25,8 +25,8 @@ from envwire.server._front.direct_listener import DirectListener
 from envwire.server._front.farm.orders import SlotOrders, totals_of, usage_of_slots
 from envwire.server._front.http_port import Routes, operations
 from envwire.server._front.makes.admission import Admission
-from envwire.server._front.makes.making import Recordings, SessionMaker
 from envwire.server._front.makes.request_size import check_size, split_session_request
+from envwire.server._front.makes.session_maker import Recordings, SessionMaker
 from envwire.server._front.makes.warm_pool import WarmPool
 from envwire.server._front.observing import ObserveService
 from envwire.server._front.sessions.life import END_REASONS, Event

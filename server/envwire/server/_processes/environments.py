@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sized
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.allow_list import AllowList
 from envwire.server._auth.reloading import stamp
-from envwire.server._processes.forkserver import ForkserverLink
+from envwire.server._processes.forkserver_link import ForkserverLink
 from envwire.server._processes.forkserver_start import ForkserverError, ForkserverLostError, Loaded
 from envwire.server._processes.process import Fork, Process
 from envwire.server.config import ServerConfig

@@ -25,7 +25,7 @@ from envwire.server._ipc.frames import (
 from envwire.server._ipc.orphans import kill
 from envwire.server._logs import extra, of_sessions
 from envwire.server._processes.endpoints import FrontEndpoints, open_endpoints
-from envwire.server._processes.forkserver import ForkserverLink
+from envwire.server._processes.forkserver_link import ForkserverLink
 from envwire.server._processes.forkserver_start import ForkError, OnExit
 from envwire.server._processes.link import Link, LinkLostError, Listener, SessionLink
 from envwire.server._processes.resources import ProcessorTime

@@ -39,8 +39,8 @@ from envwire.server._ipc.refusals import fault_reply, too_large
 from envwire.server._session.hosted_env import WarningLog
 from envwire.server._session.states import State
 from envwire.server._worker.direct.service import DirectService
+from envwire.server._worker.process_sessions import ProcessSessions
 from envwire.server._worker.session_making import SessionMaker, Started
-from envwire.server._worker.sessions import ProcessSessions
 
 
 def take_picture(env: Any) -> bytes:

@@ -13,8 +13,8 @@ from typing import Any
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.attribute_access import AttributeAccess
 from envwire.server._grammar import counted
+from envwire.server._hosting.environment_making import describe, make_environment
 from envwire.server._hosting.libraries import Catalogue
-from envwire.server._hosting.making import describe, make_environment
 from envwire.server._hosting.vector_hosts import is_vector
 from envwire.server._ipc.frames import SLOT, Frame
 from envwire.server._ipc.scoreboard import Scoreboard
@@ -23,13 +23,13 @@ from envwire.server._recording.recording import Recording
 from envwire.server._session.hosted_env import WarningLog
 from envwire.server._session.session import Session
 from envwire.server._worker.direct.shared_memory import bytes_of
+from envwire.server._worker.process_sessions import ProcessSessions, ServedSession
 from envwire.server._worker.process_setup import obstacle
 from envwire.server._worker.program.lending import LendingSession
 from envwire.server._worker.program.loan import DIRECT
 from envwire.server._worker.program.program import Program
-from envwire.server._worker.program.session import ProgramSession, RecordedProgramSession
+from envwire.server._worker.program.program_session import ProgramSession, RecordedProgramSession
 from envwire.server._worker.recorded_session import RecordedSession
-from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 

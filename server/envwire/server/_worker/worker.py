@@ -23,6 +23,7 @@ from envwire.server._recording.files import AppendedFile
 from envwire.server._worker.direct.service import DirectService
 from envwire.server._worker.link_service import LinkService
 from envwire.server._worker.poller import Poller
+from envwire.server._worker.process_sessions import ProcessSessions, ServedSession
 from envwire.server._worker.process_setup import (
     COPY_DESCRIPTORS,
     Copied,
@@ -31,7 +32,6 @@ from envwire.server._worker.process_setup import (
     take_output,
 )
 from envwire.server._worker.session_making import SessionMaker
-from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
 
 

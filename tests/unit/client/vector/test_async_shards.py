@@ -11,7 +11,7 @@ import pytest
 from envwire.client import aio
 from envwire.client._recovery.async_handle import AsyncSessionHandle
 from envwire.client._vector.async_shards import PendingSteps
-from envwire.client._vector.making import VectorServers
+from envwire.client._vector.vector_servers import VectorServers
 from envwire.codec import envwire_family
 
 

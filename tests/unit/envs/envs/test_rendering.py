@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import envwire.envs as gym
-from envwire.envs.envs.rendering import BLACK, WHITE, Canvas, rotate
+from envwire.envs.envs.drawing import BLACK, WHITE, Canvas, rotate
 from envwire.envs.wrappers import HumanRendering, RenderCollection
 from envwire.envs.wrappers.human import Pacer, TerminalDisplay, WindowDisplay, default_display
 from tests.unit.envs.toys import Walk

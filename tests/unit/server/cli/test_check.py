@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 import envwire.envs as gym
 from envwire.server.cli._app import app
-from envwire.server.cli._author.checks import CHECKS
+from envwire.server.cli._author.env_checks import CHECKS
 
 
 def test_advice_has_no_colours_of_a_terminal() -> None:

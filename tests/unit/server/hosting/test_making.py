@@ -9,7 +9,7 @@ import pytest
 import envwire.envs as gym
 from envwire.codec import FaultError, Reason, envwire_family
 from envwire.envs import spaces
-from envwire.server._hosting.making import describe
+from envwire.server._hosting.environment_making import describe
 
 
 class Unknown(spaces.Space[Any]):

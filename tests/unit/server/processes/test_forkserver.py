@@ -14,9 +14,9 @@ import pytest
 
 from envwire.server._ipc.frames import FrameError
 from envwire.server._ipc.orphans import children
-from envwire.server._processes import forkserver as module
+from envwire.server._processes import forkserver_link as module
 from envwire.server._processes.environments import Placement
-from envwire.server._processes.forkserver import ForkserverLink
+from envwire.server._processes.forkserver_link import ForkserverLink
 from envwire.server._processes.forkserver_start import (
     START_SECONDS,
     ForkError,

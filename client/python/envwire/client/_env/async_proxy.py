@@ -20,9 +20,14 @@ from envwire.client._env.episodes import (
 )
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
 from envwire.client._recovery.async_handle import AsyncSessionHandle
-from envwire.client._recovery.making import SessionMaker
+from envwire.client._recovery.session_maker import SessionMaker
 from envwire.client._recovery.strategies import STRATEGIES
-from envwire.client._session.attributes import CallMethod, GetAttribute, HasAttribute, SetAttribute
+from envwire.client._session.attribute_operations import (
+    CallMethod,
+    GetAttribute,
+    HasAttribute,
+    SetAttribute,
+)
 from envwire.client._session.operations import Operation, Render, Step
 from envwire.client._session.requests import WrapperLike, listed, make_request, merged
 from envwire.client._transports.servers import Servers, Targets

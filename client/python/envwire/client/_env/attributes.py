@@ -19,7 +19,7 @@ from envwire.client._recovery.session_handle import (
     ConnectionStats,
     SessionHandle,
 )
-from envwire.client._session.attributes import (
+from envwire.client._session.attribute_operations import (
     CallMethod,
     GetAttribute,
     GetRandom,

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from envwire.client._recovery.session_handle import BaseSessionHandle
-from envwire.client._session.attributes import GetRandom
+from envwire.client._session.attribute_operations import GetRandom
 from envwire.client._session.operations import NewSpaces, Operation, Reset, Step, StepMany
 from envwire.client.errors import InvalidRequestError, RemoteEnvError, RemoteError
 from envwire.codec import (

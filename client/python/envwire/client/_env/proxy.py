@@ -10,8 +10,8 @@ from envwire.client._env.attributes import RemoteAttributes
 from envwire.client._env.episodes import MirroredRandom, call, mirrored_step, reset, step_many
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
 from envwire.client._env.step_line import Steps
-from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.session_handle import SessionHandle
+from envwire.client._recovery.session_maker import SessionMaker
 from envwire.client._recovery.strategies import STRATEGIES
 from envwire.client._session.operations import Render, Step
 from envwire.client._session.requests import WrapperLike, listed, make_request, merged

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from envwire.client._env.episodes import MirroredRandom
 from envwire.client._recovery.bring_back import replay
 from envwire.client._recovery.session_handle import BaseSessionHandle
-from envwire.client._session.attributes import GetRandom, HasAttribute
+from envwire.client._session.attribute_operations import GetRandom, HasAttribute
 from envwire.client._session.operations import NewSpaces, RestoreState, SaveState
 from envwire.client._session.recording import Recording
 from envwire.client.errors import InvalidRequestError, RemoteError

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from envwire.client._drivers.asyncio_driver import AsyncDriver
 from envwire.client._recovery.drain_migration import close_unwanted
-from envwire.client._recovery.making import NewSession
 from envwire.client._recovery.session_handle import BaseSessionHandle
+from envwire.client._recovery.session_maker import NewSession
 from envwire.client._session.operations import Operation
 from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from envwire.client._drivers import lease_renewer
 from envwire.client._drivers.blocking import BlockingDriver
-from envwire.client._recovery.making import NewSession, SessionMaker
+from envwire.client._recovery.session_maker import NewSession, SessionMaker
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.operations import Operation

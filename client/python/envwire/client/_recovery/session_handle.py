@@ -18,7 +18,7 @@ from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.coroutines import run
 from envwire.client._errors import not_live
 from envwire.client._recovery.drain_migration import DrainMigration
-from envwire.client._recovery.making import NewSession, SessionMaker
+from envwire.client._recovery.session_maker import NewSession, SessionMaker
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.operations import Operation
 from envwire.client._session.states import Notice

@@ -13,7 +13,6 @@ from envwire.client._vector.batches import Bounds, cut_options, cut_seeds
 from envwire.client._vector.env_info import VectorAttributes
 from envwire.client._vector.gathering import first_finished
 from envwire.client._vector.infos import Infos
-from envwire.client._vector.making import ShardPool
 from envwire.client._vector.shards import (
     Shard,
     StepResult,
@@ -22,6 +21,7 @@ from envwire.client._vector.shards import (
     shards_of,
     too_few,
 )
+from envwire.client._vector.vector_servers import ShardPool
 
 
 class AsyncCalls(VectorAttributes[Shard]):

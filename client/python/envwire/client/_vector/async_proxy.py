@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from envwire.client._env.call_guard import CallGuard
 from envwire.client._errors import not_live
-from envwire.client._session.attributes import SetAttribute
+from envwire.client._session.attribute_operations import SetAttribute
 from envwire.client._session.operations import Render
 from envwire.client._session.requests import (
     Differences,
@@ -23,9 +23,9 @@ from envwire.client._vector.async_shards import AsyncShard, PendingSteps, all_of
 from envwire.client._vector.batches import cut_options, cut_seeds
 from envwire.client._vector.env_info import NATIVE, VectorAttributes
 from envwire.client._vector.infos import Infos
-from envwire.client._vector.making import VectorServers, most_per_session
 from envwire.client._vector.members import call_each, cut_values, joined
 from envwire.client._vector.shards import StepResult, compact_bounds, env_ids
+from envwire.client._vector.vector_servers import VectorServers, most_per_session
 from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError
 from envwire.client.options import ConnectionOptions

@@ -7,7 +7,12 @@ from typing import Any, TypeVar
 
 from envwire.client._drivers.coroutines import at_once, run
 from envwire.client._recovery.session_handle import BaseSessionHandle
-from envwire.client._session.attributes import CallMethod, GetAttribute, GetGenerators, SetAttribute
+from envwire.client._session.attribute_operations import (
+    CallMethod,
+    GetAttribute,
+    GetGenerators,
+    SetAttribute,
+)
 from envwire.client._session.operations import Render
 from envwire.client._vector.async_calls import AsyncCalls
 from envwire.client._vector.batches import Bounds

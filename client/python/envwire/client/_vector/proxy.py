@@ -20,8 +20,8 @@ from envwire.client._session.requests import (
 from envwire.client._transports.transport import Transport
 from envwire.client._vector.env_info import NATIVE
 from envwire.client._vector.infos import Infos
-from envwire.client._vector.making import ShardPool, VectorServers, most_per_session
 from envwire.client._vector.members import Members
+from envwire.client._vector.vector_servers import ShardPool, VectorServers, most_per_session
 from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError
 from envwire.client.options import ConnectionOptions

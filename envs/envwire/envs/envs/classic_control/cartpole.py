@@ -12,7 +12,7 @@ from envwire.envs import logger, spaces
 from envwire.envs._env import Info, Options
 from envwire.envs.core import Env
 from envwire.envs.envs.classic_control.reset_bounds import reset_bounds
-from envwire.envs.envs.rendering import BLACK, Canvas, Color, is_unrendered, render_metadata, rotate
+from envwire.envs.envs.drawing import BLACK, Canvas, Color, is_unrendered, render_metadata, rotate
 from envwire.envs.vector.utils import batch_space
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv
 

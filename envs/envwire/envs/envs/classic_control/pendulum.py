@@ -12,7 +12,7 @@ from envwire.envs import spaces
 from envwire.envs._env import Info, Options
 from envwire.envs.core import Env
 from envwire.envs.envs.classic_control.reset_bounds import require_number
-from envwire.envs.envs.rendering import BLACK, Canvas, Color, is_unrendered, render_metadata, rotate
+from envwire.envs.envs.drawing import BLACK, Canvas, Color, is_unrendered, render_metadata, rotate
 
 _Floats: TypeAlias = NDArray[np.float32]
 

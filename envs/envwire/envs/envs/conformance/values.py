@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from envwire.envs import spaces
 from envwire.envs._env import Info, Options
 from envwire.envs.core import Env
-from envwire.envs.envs.rendering import render_metadata
+from envwire.envs.envs.drawing import render_metadata
 
 
 class CounterEnv(Env["NDArray[np.int64]", "int | np.integer[Any]"]):

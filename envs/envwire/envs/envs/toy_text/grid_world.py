@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from envwire.envs import spaces
 from envwire.envs._env import Info, Options
 from envwire.envs.core import Env
-from envwire.envs.envs.rendering import Canvas, Color, is_unrendered, render_metadata
+from envwire.envs.envs.drawing import Canvas, Color, is_unrendered, render_metadata
 
 Observation: TypeAlias = dict[str, NDArray[np.int64]]
 

@@ -30,9 +30,9 @@ from envwire.server._worker.direct.shared_memory import (
     share_device,
 )
 from envwire.server._worker.poller import Poller
+from envwire.server._worker.process_sessions import ProcessSessions, ServedSession
 from envwire.server._worker.program.lending import Lending
 from envwire.server._worker.program.loan import Returned
-from envwire.server._worker.sessions import ProcessSessions, ServedSession
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
 from envwire.wire.encodings import zstandard

@@ -15,9 +15,9 @@ from envwire.codec import FaultError
 from envwire.server._session.states import State
 from envwire.server._worker.direct.channel import Channel
 from envwire.server._worker.poller import Poller
+from envwire.server._worker.process_sessions import ServedSession
 from envwire.server._worker.program.loan import MAILBOX, Counted, Returned
-from envwire.server._worker.program.session import ProgramSession
-from envwire.server._worker.sessions import ServedSession
+from envwire.server._worker.program.program_session import ProgramSession
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Attachments, Packet
 

@@ -10,7 +10,7 @@ from envwire.server.cli._failures import reporting
 from envwire.server.cli._parameters import EnvId, Imports, Kwargs, TargetOption, keyword_arguments
 
 if TYPE_CHECKING:
-    from envwire.server.cli._author.checks import Finding
+    from envwire.server.cli._author.env_checks import Finding
 
 _MARKS = {True: ("ok", "green"), False: ("failed", "red"), None: ("-", "yellow")}
 
@@ -25,7 +25,7 @@ def check(
 
     Example: envwire check Lab-v0 --import lab.py
     """
-    from envwire.server.cli._author.checks import CHECKS, findings
+    from envwire.server.cli._author.env_checks import CHECKS, findings
     from envwire.server.cli._author.subject import Subject
     from envwire.server.cli._console import tracked
     from envwire.server.server import ServerError

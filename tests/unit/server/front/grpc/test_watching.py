@@ -11,7 +11,7 @@ import pytest
 
 from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server._auth.access import Access
-from envwire.server._front.grpc import server
+from envwire.server._front.grpc import grpc_server
 from envwire.server.config import ServerConfig
 
 
@@ -63,11 +63,11 @@ class Service:
 
 
 def test_a_watcher_that_does_not_read_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "_UNREAD_SECONDS", 0.01)
+    monkeypatch.setattr(grpc_server, "_UNREAD_SECONDS", 0.01)
     service: Any = Service()
     context: Any = Unread()
-    handlers: Any = server.watching_handlers(service, Access(ServerConfig(["CartPole-v1"])))
-    details: Any = type("Details", (), {"method": f"/{server.OBSERVE_SERVICE}/Watch"})()
+    handlers: Any = grpc_server.watching_handlers(service, Access(ServerConfig(["CartPole-v1"])))
+    details: Any = type("Details", (), {"method": f"/{grpc_server.OBSERVE_SERVICE}/Watch"})()
     behaviour = handlers.service(details).stream_stream
 
     async def main() -> None:

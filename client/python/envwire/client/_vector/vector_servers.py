@@ -10,8 +10,8 @@ from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.coroutines import at_once
 from envwire.client._env.proxy import HUMAN
 from envwire.client._errors import not_live, should_report
-from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.session_handle import SessionHandle
+from envwire.client._recovery.session_maker import SessionMaker
 from envwire.client._recovery.strategies import SHARD_STRATEGIES
 from envwire.client._transports.portability import THIS_PROCESS
 from envwire.client._transports.servers import Servers, ServerSearch, Targets
