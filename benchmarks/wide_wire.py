@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from envwire.server import Server
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from tests.faults.network import THERE, Network, Weather, why_not
 from tests.secured import certificates, write_tokens
 

@@ -17,7 +17,7 @@ from envwire.client import Credentials
 from envwire.client._transports.by_name import TRANSPORTS
 from envwire.server import Server
 from envwire.server._auth.certificates import Issued, issue
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from envwire.server._auth.tokens import new_token
 from tests.conftest import HOSTED, SETTINGS
 from tests.forked_servers import LASTING

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from envwire.client import Credentials, RemoteEnv
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from envwire.server._worker.confining.landlock import landlock_version
 from tests.adversary.ledger import MARK
 from tests.conftest import ROOT

@@ -18,7 +18,7 @@ from websockets.exceptions import ConnectionClosed
 
 from envwire.client import RemoteEnv
 from envwire.server import Server, ServerError
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from tests.bridges.talk import Talk, free_port, strictly, talk
 from tests.conftest import SETTINGS
 from tests.secured import write_tokens

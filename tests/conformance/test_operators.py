@@ -14,7 +14,7 @@ from envwire.conformance.raw import Access, Operator
 from envwire.conformance.suite import Check, Selection
 from envwire.conformance.suite.runner import Outcome, Result, Runner
 from envwire.server import Server
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from tests.secured import write_tokens
 
 OPERATORS = [one for one in CHECKS if one.profile == "operator"]

@@ -12,7 +12,7 @@ from envwire.conformance.raw import Access
 from envwire.conformance.suite import Check, Selection
 from envwire.conformance.suite.runner import Outcome, Result, Runner
 from envwire.server import Server
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from tests.conformance.conftest import CHECKED
 from tests.secured import strict, write_tokens
 

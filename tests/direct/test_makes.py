@@ -14,7 +14,7 @@ import pytest
 
 from envwire.client import CapacityError, RemoteEnv
 from envwire.server import Server
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 from tests.faults.scene import active, eventually

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from envwire.client import RemoteEnv, RemoteError
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from tests.farm.scene import ENV, Gateway
 from tests.secured import write_tokens
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from envwire.server._auth.tokens import read_tokens
 
 yaml: Any = pytest.importorskip("yaml")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from envwire.client import CapacityError, RemoteEnv, RemoteVectorEnv
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from tests.commands import envwire
 from tests.farm.on_demand import SECONDS, OnDemand, Pole, on_demand
 from tests.secured import certificates, write_tokens

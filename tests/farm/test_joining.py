@@ -12,7 +12,7 @@ import pytest
 
 from envwire.client import Credentials, NotAllowedError, RemoteEnv, UnauthenticatedError
 from envwire.farm.v1 import farm_pb2
-from envwire.server._auth.client import Scope, ServerPatterns
+from envwire.server._auth.scopes import Scope, ServerPatterns
 from envwire.server._auth.tokens import new_token
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import specs_pb2

@@ -24,7 +24,7 @@ from envwire.codec.errors.statuses import reason_of
 from envwire.codec.messages import to_seconds
 from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
 from envwire.server import Server
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from envwire.server._auth.tokens import new_token
 from envwire.v1 import environment_pb2, specs_pb2, status_pb2
 from tests.farm.scene import ENV, SECONDS, Gateway, farm, server

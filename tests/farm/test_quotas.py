@@ -20,7 +20,7 @@ from envwire.codec.digests import make_digest
 from envwire.codec.errors.statuses import reason_of
 from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
 from envwire.server import Server
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from envwire.server._auth.tokens import new_token
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import environment_pb2_grpc, status_pb2

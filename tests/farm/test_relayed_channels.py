@@ -132,7 +132,7 @@ def test_a_server_on_the_loopback_of_another_machine_connects_to_the_gateway() -
 
 
 def test_with_tls_and_tokens(tmp_path: Path) -> None:
-    from envwire.server._auth.client import Scope
+    from envwire.server._auth.scopes import Scope
 
     tokens = write_tokens(tmp_path / "tokens", {"agent": [Scope.PLAY], "node": [Scope.JOIN]})
     (tmp_path / "node").write_text(tokens["node"])

@@ -15,7 +15,7 @@ from google.protobuf.message import Message
 
 from envwire.client import Credentials, RemoteEnv, RemoteError
 from envwire.farm.v1 import farm_pb2
-from envwire.server._auth.client import Scope, ServerPatterns
+from envwire.server._auth.scopes import Scope, ServerPatterns
 from envwire.server._auth.tokens import new_token
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import specs_pb2

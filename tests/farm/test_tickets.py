@@ -12,7 +12,7 @@ import pytest
 from envwire.client import Credentials, NotAllowedError, RemoteEnv, RemoteVectorEnv
 from envwire.codec.digests import make_digest
 from envwire.farm.v1 import farm_pb2
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import environment_pb2_grpc
 from tests.farm.scene import ENV, SECONDS, Gateway, server

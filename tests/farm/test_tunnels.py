@@ -321,7 +321,7 @@ def refusal(call: Any) -> grpc.StatusCode:
 
 @pytest.fixture
 def tokens(tmp_path: Path) -> dict[str, str]:
-    from envwire.server._auth.client import Scope
+    from envwire.server._auth.scopes import Scope
 
     scopes = {"agent": [Scope.PLAY], "node": [Scope.JOIN], "another": [Scope.JOIN]}
     return write_tokens(tmp_path / "tokens", scopes)

@@ -17,7 +17,7 @@ from envwire.admin.v1 import admin_pb2_grpc
 from envwire.client import Credentials, RemoteEnv, RemoteError
 from envwire.codec.errors.statuses import reason_of
 from envwire.server import Server
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from envwire.server._auth.tokens import new_token
 from envwire.v1 import status_pb2
 from tests.commands import envwire, start

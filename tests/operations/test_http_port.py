@@ -21,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from envwire.client import Credentials, RemoteEnv, SessionLostError
 from envwire.envs.error import NameNotFound
 from envwire.server import Server
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from tests.farm.scene import Gateway, free_port, server
 from tests.faults.scene import eventually
 from tests.secured import certificates, write_tokens

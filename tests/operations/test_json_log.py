@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from envwire.client import Credentials, RemoteEnv, RemoteError, SessionLostError
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from envwire.server._auth.tokens import new_token
 from envwire.server._logs import JsonFormatter, extra, of_sessions
 from tests.commands import start

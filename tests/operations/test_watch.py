@@ -12,7 +12,7 @@ from google.protobuf.duration_pb2 import Duration
 from envwire.client import Credentials, RemoteEnv, RemoteVectorEnv, SessionLostError
 from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server import Server
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from envwire.server.cli._inspect.watch import first_round, pictures
 from tests.faults.scene import eventually
 from tests.hosted_envs import Fault

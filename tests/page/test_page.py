@@ -17,7 +17,7 @@ import pytest
 
 from envwire.client import Credentials, RemoteEnv, RemoteError, SessionLostError
 from envwire.server import Server
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from tests.hosted_envs import Fault
 from tests.page.fake_farm import fake_farm
 from tests.secured import write_tokens

@@ -15,7 +15,7 @@ import pytest
 from envwire.client import Credentials, RemoteEnv, RemoteVectorEnv, SessionLostError
 from envwire.codec import Reason, decode_fault, decode_space, decode_value, envwire_family
 from envwire.server import Server, ServerError
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from envwire.server._recording.files import SUFFIX, Exchange, RecordedSession, path_of
 from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb

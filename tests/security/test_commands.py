@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from envwire.server._auth.tokens import read_tokens
 from tests.commands import Done, envwire, start
 

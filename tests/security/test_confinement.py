@@ -19,7 +19,7 @@ import pytest
 
 from envwire.client import Credentials, RemoteEnv, SessionLostError
 from envwire.server import Server, ServerConfig
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from envwire.server._auth.secret_files import followed, is_exposed, warn_of_exposed
 from envwire.server._auth.tokens import TokenFile
 from envwire.server._recording.files import path_of

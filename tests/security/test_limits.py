@@ -12,7 +12,7 @@ import pytest
 from envwire.client import CapacityError, Credentials, RemoteEnv, SessionLostError
 from envwire.codec import FaultError, Reason
 from envwire.server import Server
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from envwire.server._front.makes.admission import Rate
 from envwire.v1 import environment_pb2 as pb
 from tests.conftest import ROOT

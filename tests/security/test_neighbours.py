@@ -15,7 +15,7 @@ import pytest
 from envwire.client import Credentials, RemoteEnv
 from envwire.codec import Reason
 from envwire.server import Server
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from envwire.v1 import environment_pb2 as pb
 from tests.conftest import ROOT
 from tests.secured import certificates, write_tokens

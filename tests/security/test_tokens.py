@@ -24,7 +24,8 @@ from envwire.client import (
 from envwire.codec import FaultError, Reason
 from envwire.server import Server
 from envwire.server._auth.access import Access, PeerIdentity
-from envwire.server._auth.client import Client, Scope
+from envwire.server._auth.client import Client
+from envwire.server._auth.scopes import Scope
 from envwire.server._auth.tokens import TokenFile, new_token, read_tokens
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from envwire.server._auth.client import Scope, ServerPatterns
+from envwire.server._auth.scopes import Scope, ServerPatterns
 from envwire.server._auth.tokens import new_token
 
 _HERE = ServerPatterns(addresses=("127.0.0.1:*",))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from envwire.farm.engines.running import run_farm
 from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.gateway import gateway
-from envwire.server._auth.client import Scope, ServerPatterns
+from envwire.server._auth.scopes import Scope, ServerPatterns
 from envwire.server._auth.tokens import new_token, read_tokens
 from envwire.server._front.event_loop import raise_file_limit
 from envwire.server._ipc.child_program import ChildProgram

@@ -10,15 +10,8 @@ from functools import lru_cache
 from itertools import repeat
 
 from envwire.codec import FaultError, Reason
-from envwire.server._auth.client import (
-    DEFAULT_SCOPES,
-    FARM_PREFIX,
-    LOCAL,
-    PLAY_SCOPES,
-    TOKEN_PREFIX,
-    Client,
-    Scope,
-)
+from envwire.server._auth.client import FARM_PREFIX, TOKEN_PREFIX, Client
+from envwire.server._auth.scopes import DEFAULT_SCOPES, LOCAL, PLAY_SCOPES, Scope
 from envwire.server._auth.tickets import Tickets
 from envwire.server._auth.tokens import Token, TokenFile
 from envwire.server._settings.listening import Listening

@@ -30,8 +30,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import InitVar, dataclass, field, fields
 from pathlib import Path
 
-from envwire.server._auth.client import ANY_SERVER, Scope, ServerPatterns
 from envwire.server._auth.reloading import Reloaded
+from envwire.server._auth.scopes import ANY_SERVER, Scope, ServerPatterns
 from envwire.server._settings.checks import FilePath
 
 _log = logging.getLogger("envwire.server")

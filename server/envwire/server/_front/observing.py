@@ -18,7 +18,8 @@ from typing import Final
 from envwire.codec import FaultError, Reason
 from envwire.codec.messages import to_seconds
 from envwire.observe.v1 import observe_pb2 as pb
-from envwire.server._auth.client import Client, Scope
+from envwire.server._auth.client import Client
+from envwire.server._auth.scopes import Scope
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.observed_status import (
     Ended,

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from envwire.server._auth.client import Scope, ServerPatterns
+from envwire.server._auth.scopes import Scope, ServerPatterns
 from envwire.server._auth.tokens import new_token
 from envwire.server.cli._failures import USAGE, stop
 from envwire.server.cli._parameters import checked

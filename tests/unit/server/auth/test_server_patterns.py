@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from envwire.codec import FaultError, Reason
-from envwire.server._auth.client import Client, Scope, ServerPatterns
+from envwire.server._auth.client import Client
+from envwire.server._auth.scopes import Scope, ServerPatterns
 from envwire.server._auth.tokens import new_token, read_tokens
 
 BOUND = ServerPatterns(servers=("gpu-*", "main:50051"), addresses=("10.0.0.*:50051", "[fd00::1]:*"))

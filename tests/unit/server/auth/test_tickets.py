@@ -13,7 +13,7 @@ from envwire.farm.gateway.allocation.tickets import TicketSigner
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.v1 import farm_pb2
 from envwire.server._auth.access import Access, PeerIdentity
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from envwire.server._auth.tickets import Tickets
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb

@@ -9,8 +9,8 @@ import pytest
 
 from envwire.server import ServerConfig
 from envwire.server._auth.access import Access
-from envwire.server._auth.client import Scope, ServerPatterns
 from envwire.server._auth.reloading import SETTLE_SECONDS
+from envwire.server._auth.scopes import Scope, ServerPatterns
 from envwire.server._auth.tokens import TokenFile, new_token, read_tokens
 from tests.secured import write_tokens
 

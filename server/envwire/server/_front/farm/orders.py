@@ -17,7 +17,8 @@ from collections.abc import Awaitable, Callable
 from envwire.codec import FaultError, Reason, encode_fault
 from envwire.codec.messages import to_seconds
 from envwire.farm.v1 import farm_pb2
-from envwire.server._auth.client import EVERYTHING, FARM_PREFIX, TOKEN_PREFIX, Client, Scope
+from envwire.server._auth.client import FARM_PREFIX, TOKEN_PREFIX, Client
+from envwire.server._auth.scopes import EVERYTHING, Scope
 from envwire.server._front.admin_service import AdminService
 from envwire.server._front.direct_listener import DirectListener, Peer
 from envwire.server._front.hello_frames import MOST_OPENING, RELAY_PREAMBLE

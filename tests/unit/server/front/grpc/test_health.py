@@ -10,7 +10,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from envwire.server import ServerConfig
 from envwire.server._auth.access import Access
-from envwire.server._auth.client import Scope
+from envwire.server._auth.scopes import Scope
 from envwire.server._front.grpc.edge import GrpcPort, options
 from envwire.server._front.grpc.forwarding import UNAUTHENTICATED_BYTES, Patience
 from envwire.server._front.grpc.services import Health
