@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from envwire.codec import FaultError, Reason
@@ -22,7 +22,10 @@ SETTLE_SECONDS = 2.5
 #: Longest wait of a Make without a queue for Makes in progress, when the farm seems full. Those that a server has
 #: reported count twice until they are answered: a vector of as many sessions as there were slots was refused.
 _UNDECIDED_SECONDS = 30.0
-#: How many Makes may wait for that, or for servers to register.
+#: Longest search for a server, in seconds, if the client set no deadline: one that reports room and refuses every Make
+#: is asked again after each report.
+_LONGEST_SECONDS = 600.0
+#: How many Makes may wait for Makes in progress, or for servers to register.
 _SETTLING = 4096
 
 
@@ -31,11 +34,15 @@ class _Request(NamedTuple):
 
     Attributes:
         requirements: What it needs of a server.
-        exclude: Servers that refused it.
+        refused: The servers that refused it, with the time of their last report before that.
     """
 
     requirements: Requirements
-    exclude: frozenset[Member]
+    refused: Mapping[Member, float]
+
+    def excluded(self) -> frozenset[Member]:
+        """Returns the servers that have not reported since they refused it: they may have room again after that."""
+        return frozenset(each for each, at in self.refused.items() if each.reported_at <= at)
 
 
 class MakeQueue:
@@ -75,10 +82,14 @@ class MakeQueue:
         """Waits until servers had the time to register with a new gateway, and to say what clients hold there."""
         await asyncio.sleep(max(self._settled - self._clock(), 0.0))
 
+    def latest(self, deadline: float) -> float:
+        """Returns when the search for a server ends that begins now."""
+        return min(deadline, self._clock() + _LONGEST_SECONDS)
+
     async def claim(
         self,
         requirements: Requirements,
-        exclude: frozenset[Member] = frozenset(),
+        refused: Mapping[Member, float] | None = None,
         client: str = "",
         deadline: float = math.inf,
         size: int = 0,
@@ -87,7 +98,8 @@ class MakeQueue:
 
         Args:
             requirements: What the Make needs of a server.
-            exclude: Servers that refused it.
+            refused: The servers that refused it, with the time of their last report before that. They are asked again
+                only while it waits, after a report.
             client: Name of its client. Clients take turns.
             deadline: When it must be told why there is no slot, since it stops waiting soon after.
             size: Bytes of the Make, which are kept while it waits.
@@ -95,8 +107,8 @@ class MakeQueue:
         Raises:
             FaultError: UNKNOWN_ENVIRONMENT; CAPACITY_REACHED: no slot is free, or none became free in time.
         """
-        now = self._clock()
-        member = self._registry.claim(requirements, now, exclude)
+        now, request = self._clock(), _Request(requirements, refused or {})
+        member = self._registry.claim(requirements, now, request.refused)
         if member is not None:
             return member
         most, seconds = self._limits(requirements, now)
@@ -104,7 +116,7 @@ class MakeQueue:
             raise self._refusal(requirements)
         with self._groups.waiting(requirements):
             return await self._queue.wait(
-                _Request(requirements, exclude),
+                request,
                 max(min(seconds, deadline - now), 0.0),
                 lambda request: self._refusal(request.requirements),
                 client,
@@ -129,7 +141,7 @@ class MakeQueue:
         """Gives free slots to the waiting Makes, in turns of clients; refuses those with nothing left to wait for."""
         now, in_vain = self._clock(), dict[tuple[str, str, frozenset[Member]], bool]()
         for waiter in self._queue:
-            requirements, exclude = waiter.request
+            requirements, exclude = waiter.request.requirements, waiter.request.excluded()
             kind = requirements.env_id, requirements.library, exclude
             if kind not in in_vain:  # once a Make finds no slot, equal ones find none
                 member = self._registry.claim(requirements, now, exclude)

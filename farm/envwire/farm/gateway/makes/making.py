@@ -140,11 +140,12 @@ class Maker:
         """Sends a repeated Make to the server that got the first one, and any other to servers with room."""
         if first is not None:
             self._registry.send_to(first)
-        tried: frozenset[Member] = frozenset()
+        refused: dict[Member, float] = {}
+        deadline = self._queue.latest(client.deadline)
         requirements = Requirements(request.env_id, request.library)
         while True:
             member = first or await self._queue.claim(
-                requirements, tried, client.name, client.deadline, request.ByteSize()
+                requirements, refused, client.name, deadline, request.ByteSize()
             )
             sent.run, first = member.incarnation, None
             try:
@@ -152,7 +153,7 @@ class Maker:
             except (ServerGoneError, RefusedError) as error:
                 _check_other(error)
                 _log.info("%s makes no %s: %s", member.address, request.env_id, error)
-            tried |= {member}
+            refused[member] = member.reported_at
 
     def _counted(self, send: Send[T], claim: Claim, reservation: bytes) -> Send[T]:
         """Wraps `send` to reserve a slot first, which counts for the client."""

@@ -81,3 +81,24 @@ def test_a_make_before_the_first_server_waits_for_it() -> None:
         assert await waiting is server
 
     asyncio.run(run())
+
+
+def test_a_server_that_refused_a_make_is_asked_again_once_it_has_reported() -> None:
+    """A Make that every server had refused waited to its end, however many slots became free."""
+
+    async def run() -> None:
+        farm = Farm()
+        server = farm.add("a", slots=1)
+        queue = MakeQueue(farm.registry, lambda: farm.now, 1, 60.0)
+        assert await queue.claim(POLE) is server
+        refused = {server: server.reported_at}  # it was full: by a Make of another gateway
+        waiting = asyncio.ensure_future(queue.claim(POLE, refused))
+        await asyncio.sleep(0)
+        farm.registry.settle(server, made=False)
+        await asyncio.sleep(0)
+        assert not waiting.done(), "it has not reported since"
+        farm.now += 1.0
+        farm.report(server)
+        assert await waiting is server
+
+    asyncio.run(run())
