@@ -74,7 +74,16 @@ REMOTE: dict[str, Face] = {
     "gymnasium.make": _gymnasium_make,
 }
 ALL = LOCAL | REMOTE
+#: Faces of a guard and a transport that others have: the guard stands before every transport.
+COMBINED = ("unary, mTLS and token", "stream, mTLS and token")
 #: For tests of the contract that `make test` holds every face to. The other tests run here, in process and over one
 #: socket; `make test-all` runs all of them with every face.
-CONTRACT = pytest.mark.parametrize("face", ALL.values(), ids=ALL, indirect=True)
+CONTRACT = pytest.mark.parametrize(
+    "face",
+    [
+        pytest.param(face, id=name, marks=[pytest.mark.slow] * (name in COMBINED))
+        for name, face in ALL.items()
+    ],
+    indirect=True,
+)
 CORE = len(LOCAL) + 2

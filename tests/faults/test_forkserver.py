@@ -117,6 +117,7 @@ def test_a_front_without_its_forkserver_spares_what_the_script_before_it_started
         assert all(map(alive, strangers))
 
 
+@pytest.mark.slow  # the same in a container
 @pytest.mark.skipif(
     os.geteuid() != 0 or not shutil.which("nsenter"), reason="takes a PID namespace: run as root"
 )

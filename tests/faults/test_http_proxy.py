@@ -19,7 +19,6 @@ from tests.commands import envwire
 from tests.conftest import SETTINGS
 from tests.farm.scene import SECONDS, Gateway
 from tests.faults.scene import eventually
-from tests.tiers import first
 
 ENV = "CartPole-v1"
 #: The variables that gRPC reads, in both libraries of it.
@@ -74,8 +73,9 @@ def test_commands_need_no_proxy(server: Server, command: tuple[str, ...]) -> Non
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
+@pytest.mark.slow  # as all farms
 @pytest.mark.usefixtures("proxied")
-@pytest.mark.parametrize("tunnel", first([True, False]))
+@pytest.mark.parametrize("tunnel", [True, False])
 def test_a_farm_needs_no_proxy(tunnel: bool) -> None:
     gateway = Gateway().start()
     try:

@@ -259,6 +259,7 @@ def test_a_port_that_is_taken_is_named(port: Port) -> None:
         Server([ENV], http_port=port.number).start()
 
 
+@pytest.mark.slow  # as all farms
 def test_a_gateway_has_metrics_of_the_farm() -> None:
     port = Port()
     gateway = Gateway("--http-port", str(port.number)).start()

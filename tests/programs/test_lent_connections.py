@@ -27,6 +27,7 @@ from envwire.server._recording.files import RecordedSession, path_of
 from envwire.testing.comparing import identical, rollout
 from tests.faults.scene import eventually
 from tests.programs import clients
+from tests.tiers import first
 
 SIMULATOR = Path(__file__).with_name("simulator.py")
 PROGRAM = f"{sys.executable} {SIMULATOR} --direct"
@@ -96,7 +97,7 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("action", ENDS)
+@pytest.mark.parametrize("action", first(ENDS.keys()))
 def test_a_program_that_fails_touches_no_other(server: Server, action: int) -> None:
     kind, how, said = ENDS[action]
     with RemoteEnv(server.target, "CartPole-v1") as other, make("CartPole-v1") as local:

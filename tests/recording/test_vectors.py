@@ -56,10 +56,10 @@ class Diary(gym.Wrapper):  # type: ignore[type-arg]
 
 def play(envs: Any, mode: str) -> None:
     """Plays members until each has ended some episodes, then resets during an episode."""
-    actions = np.random.default_rng(3).integers(0, 2, (60, COUNT))
+    actions = np.random.default_rng(3).integers(0, 2, (48, COUNT))
     envs.reset(seed=5)
     for number, action in enumerate(actions):
-        if number == 40:
+        if number == 32:
             envs.reset(seed=[8, 2, 5], options={"low": -0.01, "high": 0.01})
         _, _, terminations, truncations, _ = envs.step(action)
         over = terminations | truncations
