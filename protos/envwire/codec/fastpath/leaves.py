@@ -1,6 +1,6 @@
 """Fast path for values without containers: the bytes of a Value, without building a message.
 
-It covers the types of `values.builtins` that need no nested message, and arrays by their layouts: the fixed bytes
+It covers the builtin types of `values.plain` that need no nested message, and arrays by their layouts: the fixed bytes
 around the elements, by dtype and shape. Bytes are read only in the exact form that is written here; any other form is
 left to protobuf.
 """

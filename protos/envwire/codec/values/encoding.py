@@ -13,7 +13,7 @@ import numpy as np
 
 from envwire.codec.errors.faults import CodecError, located
 from envwire.codec.family import Family
-from envwire.codec.values import arrays, builtins, containers, library_types
+from envwire.codec.values import containers, library_types, plain
 from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding, decode, encode
 from envwire.codec.values.foreign import Opaque, type_name
 from envwire.codec.values.tensors import FillAllowance, decode_tensor, encode_tensor, is_portable
@@ -35,15 +35,13 @@ def _decode_opaque(message: values_pb2.Opaque, decoding: Decoding) -> Opaque:
 
 
 _ENCODERS: Final[dict[type | str, Encoder]] = {
-    **builtins.ENCODERS,
-    **arrays.ENCODERS,
+    **plain.ENCODERS,
     **containers.ENCODERS,
     **library_types.ENCODERS,
 }
 
 _DECODERS: Final[dict[str, Decoder]] = {
-    **builtins.DECODERS,
-    **arrays.DECODERS,
+    **plain.DECODERS,
     **containers.DECODERS,
     **library_types.DECODERS,
     "opaque": _decode_opaque,
@@ -51,7 +49,7 @@ _DECODERS: Final[dict[str, Decoder]] = {
 
 
 _AS_THEY_ARE: Final = frozenset(
-    kind for kind, decoder in _DECODERS.items() if decoder is builtins.decode_as_is
+    kind for kind, decoder in _DECODERS.items() if decoder is plain.decode_as_is
 )
 
 
