@@ -14,6 +14,7 @@ from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from envwire.server._ipc.child_program import READY, wait_or_kill
+from envwire.server._settings.checks import check_system
 from envwire.server._settings.setting import check_known
 from envwire.server.config import SETTINGS, ServerConfig, freeze_lists
 
@@ -44,19 +45,6 @@ def _takes_fields_of(
         return init
 
     return decorate
-
-
-def check_system() -> None:
-    """Checks that this is Linux, whose own system calls fork and confine session processes and hand them sockets.
-
-    Raises:
-        OSError: This is another system.
-    """
-    if not sys.platform.startswith("linux"):
-        raise OSError(
-            f"servers run on Linux only, and this is {sys.platform!r}; run it in a container "
-            "(docker/server.Dockerfile), in WSL 2 or on another machine. Clients run here."
-        )
 
 
 class ServerError(Exception):

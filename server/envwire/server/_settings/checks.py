@@ -1,4 +1,4 @@
-"""Checks of settings: types and ranges of values."""
+"""Checks of settings, their types and the ranges of their values, and of the system that a server is to run on."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Union, cast
@@ -199,3 +200,16 @@ PAIRS = Check(_are_pairs, "NAME=VALUE each")
 ADDRESS = Check(_is_address_or_empty, "HOST:PORT")
 ADDRESSES = Check(_are_addresses, "HOST:PORT each")
 WARM = Check(are_items, "ID=NUMBER or ID{JSON of keyword arguments}=NUMBER each")
+
+
+def check_system() -> None:
+    """Checks that this is Linux, whose own system calls fork and confine session processes and hand them sockets.
+
+    Raises:
+        OSError: This is another system.
+    """
+    if not sys.platform.startswith("linux"):
+        raise OSError(
+            f"servers run on Linux only, and this is {sys.platform!r}; run it in a container "
+            "(docker/server.Dockerfile), in WSL 2 or on another machine. Clients run here."
+        )

@@ -98,7 +98,7 @@ def starting(command: str) -> Generator[None]:
     Raises:
         Exit: The server cannot start; the reason was printed. The status is 2 if a setting is wrong, whatever gave it.
     """
-    from envwire.server.server import check_system
+    from envwire.server._settings.checks import check_system
 
     try:
         check_system()

@@ -61,6 +61,13 @@ def test_small_states_are_kept() -> None:
     assert kept(saved, last) == 20
 
 
+def test_the_last_state_is_kept_however_large_it_is() -> None:
+    saved = Snapshots(Hoarding(Saving()), 1)
+    last = [saved.save() for _ in range(3)][-1]
+    assert kept(saved, last) == 1
+    saved.restore(last)
+
+
 FRAME = np.zeros(MEGABYTE)
 VIEWED = np.zeros((2, MEGABYTE))
 
