@@ -42,6 +42,25 @@ def test_exchanges_in_a_row_are_looked_for_once_a_turn(monkeypatch: pytest.Monke
     assert looks == EXCHANGES
 
 
+def test_a_reply_that_polling_found_is_not_taken_for_one_that_it_missed() -> None:
+    """Every one of them was, so that the loop slept before each reply: a step took twice as long."""
+
+    async def drive() -> None:
+        ours, theirs = socket.socketpair()
+        frames = AsyncFrames(Channel(ours), lambda error, _: error)
+        spin = frames._spin  # whether it polls shows in times only
+        spin.short, spin.moment = True, 60.0
+        with theirs:
+            for _ in range(EXCHANGES):
+                theirs.sendall(REPLY)
+                await frames.exchange(b"step", 10.0)
+                assert spin.short
+        frames.release()
+        frames.channel.close()
+
+    asyncio.run(drive())
+
+
 def test_a_channel_that_broke_leaves_the_one_that_got_its_descriptor() -> None:
     """A reply that nobody awaits ends a channel; the next connection gets its number, and must go on being watched."""
 

@@ -150,14 +150,22 @@ class AsyncFrames:
         if not self._reply.waiting:
             return
         if self.channel.look():
-            self._on_readable()
+            self._receive(slept=False)
         elif self._spin.goes_on():
             self._polling = True
             self._loop.call_soon(self._poll)
         elif self.channel.sleep():
-            self._on_readable()
+            self._receive(slept=True)
 
     def _on_readable(self) -> None:
+        self._receive(slept=not self._polling)
+
+    def _receive(self, *, slept: bool) -> None:
+        """Reads what has arrived.
+
+        Args:
+            slept: Whether polling did not find it.
+        """
         if not self._reply.waiting:
             if self._unread:
                 self._read_ahead()
@@ -171,7 +179,8 @@ class AsyncFrames:
         except OSError as error:
             self._fail(error)
             return
-        self._spin.woke()
+        if slept:
+            self._spin.woke()
         self._deadline.stop()
         self._reply.set_result(reply)
 
