@@ -148,9 +148,7 @@ class KubernetesEngine:
         if now >= self._warnings_due and any(each.doing for each in pods):
             self._warnings_due = now + _WARNINGS_SECONDS
             fields = "type=Warning,involvedObject.kind=Pod"
-            with contextlib.suppress(
-                EngineError
-            ):  # a farm that may not read events goes on without
+            with contextlib.suppress(EngineError):  # a farm that may not read events does without
                 self._warnings = newest_warnings(await self._api.list("event", fields=fields))
         return [warned(each, self._warnings.get(each.name, "")) for each in pods]
 

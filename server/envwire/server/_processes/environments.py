@@ -24,6 +24,11 @@ _log = logging.getLogger("envwire.server")
 
 #: Fork servers that a Make may lose: one that was killed unnoticed, and the next one, which is stopped in its start.
 _LOST_FORKSERVERS = 2
+#: Seconds between two checks for edits.
+_POLL_SECONDS = 0.5
+
+#: Source files with their state at import.
+Stamps = dict[str, tuple[int, int, int] | None]
 
 
 class Environments:
@@ -129,12 +134,6 @@ class Placement:
             with contextlib.suppress(ForkserverLostError):
                 return await Process.spawn(fork, slots, self._config.max_message_bytes)
         return await Process.spawn(fork, slots, self._config.max_message_bytes)
-
-
-_POLL_SECONDS = 0.5
-
-#: Source files with their state at import.
-Stamps = dict[str, tuple[int, int, int] | None]
 
 
 def stamps(files: Iterable[str], known: Stamps | None = None) -> Stamps:

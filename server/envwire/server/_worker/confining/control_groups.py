@@ -80,11 +80,11 @@ class ControlGroups:
         Raises:
             OSError: No more groups can be created; the process is in the group of no session.
         """
-        if self._directory is None or self._next is not None:
+        if self._next is not None:
             return
         try:
-            group = self.new()
-            _enter(group)
+            if (group := self.new()) is not None:
+                _enter(group)
         except OSError:
             self.leave()
             raise
@@ -176,10 +176,9 @@ def _is_entered(group: Path) -> bool:
     os._exit(0)
 
 
-def _enter(group: Path | None) -> None:
-    """Moves this process into a group; None for none."""
-    if group is not None:
-        _write(group / _MEMBERS, 0)
+def _enter(group: Path) -> None:
+    """Moves this process into a group."""
+    _write(group / _MEMBERS, 0)
 
 
 def _kill(group: Path) -> None:
