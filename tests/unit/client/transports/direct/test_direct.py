@@ -499,7 +499,7 @@ def test_where_nobody_listens_any_more_is_not_tried_for_a_whole_lease(
 def test_messages_name_the_server_of_the_session_not_the_gateway_that_was_asked(
     listen: Listen, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("envwire.client._session.resuming._REFUSED_SECONDS", 0.05)
+    monkeypatch.setattr("envwire.client._session.resuming._REFUSED_SECONDS", 0.5)
     listener = listen(hang_up_later)
     server = f"127.0.0.1{listener.address}"
     scene = Scene(listener.address, target="127.0.0.1:50050", advertised=server)
