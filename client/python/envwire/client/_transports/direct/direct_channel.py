@@ -26,7 +26,7 @@ from envwire.client._transports.portability import POLLIN, after_fork_in_child, 
 from envwire.v1 import direct_pb2
 from envwire.wire.encodings import ENCODED, Decoder, ZstandardError, zstandard
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Area, Reply
-from envwire.wire.local_channel import DEVICE_MOMENT, MOMENT, WAKE, AdaptiveSpin, Mailbox
+from envwire.wire.local_channel import DEVICE_MOMENT, STEP_MOMENT, WAKE, AdaptiveSpin, Mailbox
 
 if TYPE_CHECKING:
     from envwire.client._session.client_device import ClientDevice
@@ -56,7 +56,7 @@ class Channel:
         spin_seconds: How long a wait for a reply may begin by polling.
     """
 
-    spin_seconds = MOMENT
+    spin_seconds = STEP_MOMENT
 
     #: Flags of the calls that receive the rest of a reply: the kernel waits until the whole buffer is filled.
     _rest_flags: int = socket.MSG_WAITALL
@@ -87,6 +87,7 @@ class Channel:
         self._rest: list[memoryview] = []
         self._timeout = 0.0
         self._spin = AdaptiveSpin()
+        self._spin.moment = self.spin_seconds
         self._poll = new_poll()
         self._poll.register(sock.fileno(), POLLIN)
         self._look: Callable[[int], object] = self._poll.poll
@@ -172,7 +173,7 @@ class Channel:
             self._decoder = Decoder(library, self._limit)
         if self.device is not None:
             self.device.receive(welcome, next(coming, None))
-            self.spin_seconds = DEVICE_MOMENT if self.device.on_gpu else MOMENT
+            self.spin_seconds = DEVICE_MOMENT if self.device.on_gpu else STEP_MOMENT
             self._spin.moment = self.spin_seconds
 
     def send(self, request: bytes, timeout: float) -> None:
