@@ -25,7 +25,7 @@ _OFFSET: Final = tag(values_pb2.Tensor, "attachment_offset")
 
 _SCALARS: Final = frozenset(SCALAR_TYPES)
 #: The bytes of booleans; NumPy cannot represent others.
-_BOOLEANS: Final = b"\0\1"
+BOOLEANS: Final = b"\0\1"
 
 UNKNOWN: Final = object()
 """Returned by readers for a value that is left to protobuf."""
@@ -92,7 +92,7 @@ class ArrayLayout:
 
     def read_inline(self, raw: bytes, start: int) -> Any:
         """Returns the value whose elements begin at `start`."""
-        if self._is_bool and raw[start : start + self.length].translate(None, _BOOLEANS):
+        if self._is_bool and raw[start : start + self.length].translate(None, BOOLEANS):
             return UNKNOWN
         view: Any = np.ndarray(self._shape, self._dtype, raw, start)
         return view.copy()

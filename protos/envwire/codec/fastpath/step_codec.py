@@ -12,13 +12,14 @@ from __future__ import annotations
 import math
 import os
 import struct
+from itertools import accumulate
 from typing import Any, Final, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
 
 from envwire.codec.family import Family
-from envwire.codec.fastpath.leaves import UNKNOWN, ArrayLayout
+from envwire.codec.fastpath.leaves import BOOLEANS, UNKNOWN, ArrayLayout
 from envwire.codec.fastpath.step_responses import (
     DOUBLE,
     FLAGS,
@@ -43,6 +44,7 @@ _Arrays: TypeAlias = "tuple[_Array, _Array, _Array, _Array]"
 
 #: The plain reward and flags of a step whose reward and flags are arrays: NaN and False.
 _PLAIN: Final = REWARD + DOUBLE.pack(math.nan) + FLAGS[False, False]
+_NAMES: Final = "observations", "rewards", "terminations", "truncations"
 
 
 class MessageLayout:
@@ -70,10 +72,29 @@ class MessageLayout:
         texts[0] = RESPONSE + varint(sum(map(len, texts)) + sum(gaps)) + texts[0]
         self._texts = tuple(texts)
         self._attached = first.length
-        #: Texts and elements, in turns.
-        self._pieces = struct.Struct(
-            "".join(f"{len(text)}s{gap}s" for text, gap in zip(texts, [*gaps, 0], strict=True))
+        #: The texts, without the elements between them.
+        self._fixed = struct.Struct(
+            "".join(f"{len(text)}s{gap}x" for text, gap in zip(texts, [*gaps, 0], strict=True))
         )
+        lengths = [len(text) + gap for text, gap in zip(texts, gaps, strict=False)]
+        starts = [end - gap for end, gap in zip(accumulate(lengths), gaps, strict=True)]
+        fields = list(zip(_NAMES, self._kinds, starts, strict=True))[beside:]
+        #: The elements in the message, as one record: an array of it and copies of its fields take half as long as
+        #: an array for each.
+        self._elements = np.dtype(
+            {
+                "names": [name for name, _, _ in fields],
+                "formats": [kind for _, kind, _ in fields],
+                "offsets": [start for _, _, start in fields],
+                "itemsize": self._fixed.size,
+            }
+        )
+        #: Where booleans are, whose bytes are checked.
+        self._booleans = [
+            slice(start, start + gap)
+            for array, start, gap in zip(arrays, starts, gaps, strict=True)
+            if array.dtype.kind == "b"
+        ]
 
     def suits(self, arrays: _Arrays) -> bool:
         """Returns whether arrays differ only in their elements."""
@@ -108,20 +129,22 @@ class MessageLayout:
 
     def read(self, raw: bytes, area: Area | None) -> StepResult | None:
         """Returns the result in an answer; None if the answer has another layout."""
-        if len(raw) != self._pieces.size:
+        if len(raw) != self._fixed.size or self._fixed.unpack(raw) != self._texts:
             return None
-        pieces = self._pieces.unpack(raw)
-        if pieces[::2] != self._texts:
+        for booleans in self._booleans:
+            if raw[booleans].translate(None, BOOLEANS):
+                return None
+        elements: Any = np.ndarray((), self._elements, raw)
+        observations = self._attached_in(area) if self.beside else elements["observations"].copy()
+        if observations is UNKNOWN:
             return None
-        own, reward, terminated, truncated = self._layouts
-        observations = self._attached_in(area) if self.beside else own.read_inline(pieces[1], 0)
-        rewards = reward.read_inline(pieces[3], 0)
-        terminations = terminated.read_inline(pieces[5], 0)
-        truncations = truncated.read_inline(pieces[7], 0)
-        unknown = observations is UNKNOWN or rewards is UNKNOWN
-        if unknown or terminations is UNKNOWN or truncations is UNKNOWN:
-            return None
-        return observations, rewards, terminations, truncations, {}
+        return (
+            observations,
+            elements["rewards"].copy(),
+            elements["terminations"].copy(),
+            elements["truncations"].copy(),
+            {},
+        )
 
     def _attached_in(self, area: Area | None) -> Any:
         """Returns the attached observations; UNKNOWN if they are not of the last ones' size."""

@@ -6,7 +6,6 @@ In between, the sessions work at the same time.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from envwire.client._vector.batches import Bounds, cut_options, cut_seeds
@@ -41,7 +40,7 @@ class AsyncCalls(VectorAttributes[Shard]):
 
     def reset_async(self, *, seed: Any = None, options: Any = None) -> None:
         """Sends a reset; `reset_wait` or `recv` returns its result. Arguments are those of `reset`."""
-        self._claim("reset_async", partial(self._begin_reset, seed, options))
+        self._claim("reset_async", self._begin_reset, seed, options)
 
     def _begin_reset(self, seed: Any, options: Any) -> None:
         seeds = cut_seeds(seed, self._bounds)
@@ -64,7 +63,7 @@ class AsyncCalls(VectorAttributes[Shard]):
 
     def step_async(self, actions: Any) -> None:
         """Sends actions, one for each environment; `step_wait` returns the result."""
-        self._claim("step_async", partial(self._begin, self._pool.shards, self._bounds, actions))
+        self._claim("step_async", self._begin, self._pool.shards, self._bounds, actions)
 
     def step_wait(self) -> StepResult:
         """Waits for the step that `step_async` sent, and returns its result like `step`."""
@@ -117,13 +116,13 @@ class AsyncCalls(VectorAttributes[Shard]):
             raise self._untimely("this")
         return self._pool.live()
 
-    def _claim(self, asked: str, begin: Callable[[], None]) -> None:
+    def _claim(self, asked: str, begin: Callable[..., None], *arguments: Any) -> None:
         """Sends requests. The call counts as pending from here on, so that another thread sends no second ones."""
         if self._pending:
             raise self._untimely(asked)
         self._pending = asked
         try:
-            begin()
+            begin(*arguments)
         except BaseException:
             self._pending = ""
             raise
@@ -146,7 +145,7 @@ class AsyncCalls(VectorAttributes[Shard]):
             raise self._untimely("send")
         for shard, own in zip(shards, own_actions, strict=True):
             shard.begin_step(own)
-        self._sent = [*self._sent, *shards]
+        self._sent = [*self._sent, *shards] if self._sent else shards
 
     def _untimely(self, asked: str) -> Exception:
         """Returns the error for a call in the wrong order."""
