@@ -11,7 +11,7 @@ from envwire.wire.frames import Reply
 from tests.direct.relay import Relay
 
 
-class _Detour:
+class _Detour(Transport):
     """A transport that finds the relay's port where the server offers its own."""
 
     def __init__(self, transport: Transport, relay: Relay) -> None:

@@ -15,7 +15,7 @@ from envwire.wire.frames import Reply
 from tests.faults.scene import active
 
 
-class Losing:
+class Losing(Transport):
     """A transport that loses the first answers to Make, and forwards everything else.
 
     Args:
@@ -27,14 +27,24 @@ class Losing:
         self._transport = transport
         self._losses = losses
         self.ids: list[bytes] = []
-        self.fileno = transport.fileno
-        self.receive = transport.receive
-        self.send = transport.send
-        self.keep_alive = transport.keep_alive
-        self.close = transport.close
 
-    def exchange(self, request: bytes, timeout: float, *more: bytes) -> Reply:
-        reply = self._transport.exchange(request, timeout, *more)
+    def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
+        self._transport.send(request, timeout, header)
+
+    def receive(self) -> Reply:
+        return self._transport.receive()
+
+    def fileno(self) -> int:
+        return self._transport.fileno()
+
+    def keep_alive(self, request: bytes, header: bytes = b"") -> None:
+        self._transport.keep_alive(request, header)
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
+        reply = self._transport.exchange(request, timeout, header)
         asked = pb.InteractRequest.FromString(request)
         if asked.HasField("make"):
             self.ids.append(asked.make.request_id)

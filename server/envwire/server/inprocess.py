@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Iterable
 from typing import Any
 
+from envwire.client._transports.transport import Transport
 from envwire.codec import FaultError, Reason, fault_from_exception
 from envwire.server._auth.allow_list import AllowList
 from envwire.server._hosting.environment_making import describe, make_environment
@@ -19,7 +20,7 @@ from envwire.wire.envelope import with_header, without_header
 from envwire.wire.frames import Reply
 
 
-class InProcessTransport:
+class InProcessTransport(Transport):
     """Serves environments in the caller's own process, through the same messages that a server would receive.
 
     It isolates nothing: it is for tests, for debugging an environment behind a proxy, and for measuring the cost of

@@ -19,7 +19,7 @@ class Fault(Enum):
     DUPLICATE = "the server gets the request twice, and its second answer arrives"
 
 
-class FaultyTransport:
+class FaultyTransport(Transport):
     """A transport that wraps another one and injects faults.
 
     Args:

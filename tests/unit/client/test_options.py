@@ -36,6 +36,7 @@ def test_seconds_stay_as_they_are(name: str, value: Any) -> None:
         ("library", 3, "library=3 is not a string"),
         ("env_kwargs", 3, "env_kwargs=3 is not a mapping"),
         ("credentials", "secret", "credentials= is a str; pass Credentials"),
+        ("transport", 3, "transport= is a int; pass a name, or an instance of a subclass"),
         ("replay_limit", "3", "replay_limit='3' is not a number"),
     ],
 )

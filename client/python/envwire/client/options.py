@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
 from envwire.device.devices import check_device_name
 from envwire.device.libraries import LIBRARIES
@@ -15,7 +16,6 @@ from envwire.wire.encodings import zstandard
 if TYPE_CHECKING:
     from envwire.client._session.client_device import ClientDevice
     from envwire.client._session.requests import WrapperLike
-    from envwire.client._transports.transport import Transport
 
 
 #: The recovery strategies, by name.
@@ -103,6 +103,11 @@ class ConnectionOptions:
             raise TypeError(
                 f"credentials= is a {kind}; pass Credentials, such as Credentials(token=...)"
             )
+        if not isinstance(self.transport, str | Transport | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            kind = type(self.transport).__name__
+            raise TypeError(
+                f"transport= is a {kind}; pass a name, or an instance of a subclass of Transport"
+            )
         if not isinstance(self.replay_limit, Real):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"replay_limit={self.replay_limit!r} is not a number")
         if not self.replay_limit >= 0:
@@ -119,6 +124,11 @@ class ConnectionOptions:
         from envwire.client._session.client_device import ClientDevice
 
         return ClientDevice(self.device, self.arrays, self.copy, recorded=recorded)
+
+    @property
+    def has_open_transport(self) -> bool:
+        """Whether `transport` is open already, and not the name of one to open."""
+        return isinstance(self.transport, Transport)
 
     @property
     def keywords(self) -> dict[str, Any]:
@@ -184,9 +194,8 @@ class ProxyArguments:
 
     @property
     def _storable(self) -> bool:
-        opened = not isinstance(self.options.transport, (str, type(None)))
         named = "_entry_point" in vars(self.proxy_class)
-        return named and not opened and not self.options.credentials
+        return named and not self.options.has_open_transport and not self.options.credentials
 
     @property
     def _env_arguments(self) -> dict[str, Any]:

@@ -34,10 +34,10 @@ class AheadConnection(Connection, Protocol):
     """A connection of a session that carries several requests at a time."""
 
     def send_ahead(self, request: bytes, timeout: float) -> None:
-        """Sends a request without waiting for earlier answers (see `Pipelined.send_ahead`)."""
+        """Sends a request without waiting for earlier answers (see `Transport.send_ahead`)."""
 
     async def await_ahead(self, timeout: float) -> Reply:
-        """Waits for the answer to the oldest request (see `Pipelined.receive_ahead`)."""
+        """Waits for the answer to the oldest request (see `Transport.receive_ahead`)."""
         ...
 
 

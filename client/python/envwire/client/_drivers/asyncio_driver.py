@@ -18,7 +18,7 @@ from envwire.client._session.repeating import discarded, settled, tried_again
 from envwire.client._session.states import Answered, Event, Outcome, ProtocolError, State
 from envwire.client._transports.async_transports import AsyncTransport, async_transport
 from envwire.client._transports.loop_waits import LoopDeadline
-from envwire.client._transports.transport import Probeable
+from envwire.client._transports.transport import Transport
 from envwire.client.errors import InvalidRequestError, RemoteError, ServerUnavailableError
 from envwire.wire.frames import Reply
 
@@ -49,7 +49,7 @@ class WatchedAsyncTransport:
     """
 
     def __init__(
-        self, transport: AsyncTransport, server: Probeable, detector: FailureDetector
+        self, transport: AsyncTransport, server: Transport, detector: FailureDetector
     ) -> None:
         self._transport = transport
         self._late = LoopDeadline(self._probe_later)
@@ -135,7 +135,7 @@ class AsyncDriver:
         self._steps_ahead = StepsAhead(made.session, self)
         self._loop = asyncio.get_running_loop()
         self._transport: AsyncTransport = async_transport(made.transport)
-        if detector is not None and isinstance(made.transport, Probeable):
+        if detector is not None:
             self._transport = WatchedAsyncTransport(self._transport, made.transport, detector)
 
     async def serve(self, operation: Operation[_T]) -> _T:

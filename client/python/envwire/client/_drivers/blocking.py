@@ -16,7 +16,7 @@ from envwire.client._session.operations import Close, Operation
 from envwire.client._session.requests import RENEW_LEASE
 from envwire.client._session.states import Answered, Event, Outcome, State
 from envwire.client._transports.portability import POLLIN, THIS_PROCESS, new_poll
-from envwire.client._transports.transport import ARRIVED, InPlace, Pipelined, Transport
+from envwire.client._transports.transport import ARRIVED, Transport
 from envwire.client.errors import RemoteError, ServerUnavailableError
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Area, Reply
@@ -42,7 +42,7 @@ class BlockingDriver:
     def __init__(self, session: ClientSession, transport: Transport) -> None:
         self.session = session
         self.pid = THIS_PROCESS.pid
-        self.use(transport)
+        self.transport = transport
         self._outcome = Outcome(session.label)
         self._lock = threading.Lock()
         self._failure: Exception | None = None
@@ -50,12 +50,6 @@ class BlockingDriver:
         #: Whether the pending request was sent by `begin`, so that its reply is yet to be received.
         self._begun = False
         self._steps_ahead = StepsAhead(session, self)
-
-    def use(self, transport: Transport) -> None:
-        """Replaces the transport."""
-        self.transport = transport
-        self._in_place = transport if isinstance(transport, InPlace) else None
-        self._pipelined = transport if isinstance(transport, Pipelined) else None
 
     @property
     def blocking(self) -> BlockingDriver:
@@ -154,10 +148,10 @@ class BlockingDriver:
     @property
     def sends_ahead(self) -> bool:
         """Whether a step can be sent now, before earlier ones are answered."""
-        pipelined, session = self._pipelined, self.session
-        if pipelined is None or AHEAD not in session.capabilities:
+        session = self.session
+        if AHEAD not in session.capabilities:
             return False
-        return pipelined.pipelines and (session.state is _READY or bool(self._steps_ahead))
+        return self.transport.pipelines and (session.state is _READY or bool(self._steps_ahead))
 
     @property
     def in_flight(self) -> int:
@@ -180,13 +174,11 @@ class BlockingDriver:
 
     def send_ahead(self, request: bytes, timeout: float) -> None:
         """Sends a request (see `AheadConnection.send_ahead`)."""
-        assert self._pipelined is not None  # noqa: S101 - `sends_ahead` was asked before
-        self._pipelined.send_ahead(request, timeout, self.session.header)
+        self.transport.send_ahead(request, timeout, self.session.header)
 
     async def await_ahead(self, timeout: float) -> Reply:
         """Waits for a reply (see `AheadConnection.await_ahead`)."""
-        assert self._pipelined is not None  # noqa: S101 - see above
-        return self._pipelined.receive_ahead(timeout)
+        return self.transport.receive_ahead(timeout)
 
     def _drop_pending(self) -> None:
         """Completes a request whose caller was interrupted or gave up (see `discarded`), or steps sent ahead."""
@@ -223,8 +215,7 @@ class BlockingDriver:
 
     def set_buffer(self, buffer: Area) -> None:
         """Offers a buffer for the attachments of the next reply, if the transport can use one."""
-        if self._in_place is not None:
-            self._in_place.set_buffer(buffer)
+        self.transport.set_buffer(buffer)
 
     def keep_alive(self) -> None:
         """Renews the lease without waiting."""

@@ -22,7 +22,7 @@ from weakref import WeakValueDictionary
 
 from envwire.client._errors import server_dead
 from envwire.client._transports.portability import THIS_PROCESS
-from envwire.client._transports.transport import Probeable
+from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
 from envwire.client.errors import ServerUnavailableError
 from envwire.v1 import environment_pb2 as pb
@@ -170,7 +170,7 @@ class FailureMonitor:
     """
 
     _timer: Timer
-    _server: Probeable
+    _server: Transport
     _detector: FailureDetector
     _interrupt: Callable[[], object]
     _waits: Waits

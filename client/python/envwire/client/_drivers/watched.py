@@ -11,14 +11,14 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from envwire.client._drivers.coroutines import run
 from envwire.client._drivers.failure_detection import FailureDetector, FailureMonitor
 from envwire.client._transports.portability import after_fork_in_child
-from envwire.client._transports.transport import InPlace, Pipelined, Probeable, Transport
+from envwire.client._transports.transport import Transport
 from envwire.client.errors import ServerUnavailableError
-from envwire.wire.frames import Reply
+from envwire.wire.frames import Area, Reply
 
 _PERIOD_SECONDS = 0.1
 
@@ -99,11 +99,7 @@ class _WaitsOfThread:
         time.sleep(seconds)
 
 
-class ProbeableTransport(Transport, Probeable, Protocol):
-    """A transport whose server can be probed, and whose wait can be ended."""
-
-
-class WatchedTransport:
+class WatchedTransport(Transport):
     """A transport whose waits end when the server has stopped answering.
 
     Args:
@@ -111,11 +107,8 @@ class WatchedTransport:
         detector: Decides whether a silent server is lost.
     """
 
-    def __init__(self, transport: ProbeableTransport, detector: FailureDetector) -> None:
+    def __init__(self, transport: Transport, detector: FailureDetector) -> None:
         self._transport = transport
-        self.fileno, self.keep_alive = transport.fileno, transport.keep_alive
-        if isinstance(transport, InPlace):
-            self.set_buffer = transport.set_buffer
         late = Deadline(self._probe_later)
         self._monitor = FailureMonitor(
             late, transport, detector, transport.interrupt, _WaitsOfThread()
@@ -137,22 +130,17 @@ class WatchedTransport:
 
     @property
     def pipelines(self) -> bool:
-        """Whether several requests can be in flight (see `Pipelined.pipelines`)."""
-        return isinstance(self._transport, Pipelined) and self._transport.pipelines
+        """Whether several requests can be in flight (see `Transport.pipelines`)."""
+        return self._transport.pipelines
 
     def send_ahead(self, request: bytes, timeout: float, header: bytes = b"") -> None:
-        """Sends a request (see `Pipelined.send_ahead`); its wait begins with `receive_ahead`."""
-        self._pipelined.send_ahead(request, timeout, header)
+        """Sends a request (see `Transport.send_ahead`); its wait begins with `receive_ahead`."""
+        self._transport.send_ahead(request, timeout, header)
 
     def receive_ahead(self, timeout: float) -> Reply:
-        """Waits for the reply to the oldest request (see `Pipelined.receive_ahead`)."""
+        """Waits for the reply to the oldest request (see `Transport.receive_ahead`)."""
         self._monitor.begin()
-        return self._awaited(self._pipelined.receive_ahead, timeout)
-
-    @property
-    def _pipelined(self) -> Pipelined:
-        assert isinstance(self._transport, Pipelined)  # noqa: S101 - `pipelines` was asked before
-        return self._transport
+        return self._awaited(self._transport.receive_ahead, timeout)
 
     def _awaited(self, receive: Callable[..., Reply], *args: Any) -> Reply:
         try:
@@ -169,6 +157,26 @@ class WatchedTransport:
         """Probes the server in a thread, because probing a silent server takes up to a second."""
         args = (self._monitor.judge(),)
         threading.Thread(target=run, args=args, name="envwire-probe", daemon=True).start()
+
+    def fileno(self) -> int:
+        """Returns what to poll for the reply (see `Transport.fileno`)."""
+        return self._transport.fileno()
+
+    def set_buffer(self, buffer: Area) -> None:
+        """Offers a buffer (see `Transport.set_buffer`)."""
+        self._transport.set_buffer(buffer)
+
+    def keep_alive(self, request: bytes, header: bytes = b"") -> None:
+        """Renews a lease (see `Transport.keep_alive`)."""
+        self._transport.keep_alive(request, header)
+
+    def probe(self, timeout: float) -> bool:
+        """Returns whether the server answers (see `Transport.probe`)."""
+        return self._transport.probe(timeout)
+
+    def interrupt(self) -> None:
+        """Breaks the connection (see `Transport.interrupt`)."""
+        self._transport.interrupt()
 
     def close(self) -> None:
         """Closes the transport (see `Transport.close`)."""

@@ -14,7 +14,7 @@ from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.recording import Recording
 from envwire.client._transports.servers import Servers
-from envwire.client._transports.transport import DeviceSharing, Probeable, Transport
+from envwire.client._transports.transport import Transport
 from envwire.codec import Family
 from envwire.v1 import environment_pb2 as pb
 
@@ -118,7 +118,7 @@ class SessionMaker:
         moves = self._moves(strategy)
         timeout, vector = self._servers.options.timeout, request.HasField("vector")
         unwatched = transport
-        if moves and self._watch and isinstance(transport, Probeable):
+        if moves and self._watch:
             transport = WatchedTransport(transport, FailureDetector())
         session = self._session(unwatched, timeout, strategy.recording, vector)
         if moves:
@@ -135,8 +135,8 @@ class SessionMaker:
         elif strategy.moves and made.elsewhere:
             session.retries.refused_span = _REFUSED_ELSEWHERE_SECONDS
         detector = None if moves or not self._watch else self.detector(strategy, made)
-        if detector is not None and isinstance(transport, Probeable):
-            driver.use(WatchedTransport(transport, detector))
+        if detector is not None:
+            driver.transport = WatchedTransport(transport, detector)
         return made
 
     def _session(
@@ -146,8 +146,7 @@ class SessionMaker:
         device = self._servers.options.new_device(recorded=recording is not None)
         if device is None:
             return ClientSession(self._family, timeout, recording, self.label, vector=vector)
-        if isinstance(transport, DeviceSharing):
-            transport.share(device)
+        transport.share(device)
         from envwire.client._session.client_device import DeviceSession
 
         return DeviceSession(device, self._family, timeout, recording, self.label, vector=vector)

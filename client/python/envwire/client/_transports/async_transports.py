@@ -14,7 +14,7 @@ from envwire.client._errors import broken
 from envwire.client._transports.direct.async_frames import AsyncFrames
 from envwire.client._transports.direct.direct import DirectTransport
 from envwire.client._transports.loop_waits import OneAtATime
-from envwire.client._transports.transport import Probeable, Transport
+from envwire.client._transports.transport import Transport
 from envwire.wire.envelope import STEP_REQUEST
 from envwire.wire.frames import Reply
 
@@ -34,14 +34,14 @@ class AsyncTransport(Protocol):
 
     @property
     def pipelines(self) -> bool:
-        """Whether the open connection carries several requests at a time (see `Pipelined.pipelines`)."""
+        """Whether the open connection carries several requests at a time (see `Transport.pipelines`)."""
         ...
 
     def send_ahead(self, request: bytes, timeout: float, /) -> None:
-        """Sends a request without waiting for earlier replies (see `Pipelined.send_ahead`)."""
+        """Sends a request without waiting for earlier replies (see `Transport.send_ahead`)."""
 
     def receive_ahead(self, timeout: float, /) -> Awaitable[Reply]:
-        """Waits for the reply to the oldest request (see `Pipelined.receive_ahead`)."""
+        """Waits for the reply to the oldest request (see `Transport.receive_ahead`)."""
         ...
 
     def interrupt(self) -> None:
@@ -101,8 +101,7 @@ class ThreadedTransport(OneAtATime):
 
     def interrupt(self) -> None:
         """Breaks the connection (see `AsyncTransport.interrupt`)."""
-        if isinstance(self._transport, Probeable):
-            self._transport.interrupt()
+        self._transport.interrupt()
 
     def leave_loop(self) -> None:
         """Detaches from the event loop (see `AsyncTransport.leave_loop`)."""

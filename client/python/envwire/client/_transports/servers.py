@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.targets import ConnectWait
-from envwire.client._transports.transport import Compressing, PathWatching, Transport
+from envwire.client._transports.transport import Transport
 from envwire.client.errors import CapacityError, ServerUnavailableError, TlsError
 from envwire.client.options import ConnectionOptions
 
@@ -126,10 +126,9 @@ class Servers:
             options.credentials,
             options.direct_port,
         )
-        if options.liveness is not None and isinstance(transport, PathWatching):
+        if options.liveness is not None:
             transport.watch_path(options.liveness)
-        if isinstance(transport, Compressing):
-            transport.compress(options.compression)
+        transport.compress(options.compression)
         return transport
 
     def keep(self, target: str | None, transport: Transport) -> None:

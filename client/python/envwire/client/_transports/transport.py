@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Final
 
 from google.protobuf.message import DecodeError
 
-from envwire.client._errors import broken_answer
+from envwire.client._errors import broken, broken_answer
 from envwire.client.credentials import Credentials
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Area, Reply
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
 ARRIVED: Final = -2
 
 
-@runtime_checkable
-class Transport(Protocol):
+class Transport(ABC):
     """Carries requests to a server, one at a time, in order.
 
-    A transport may also implement `InPlace`, `Pipelined`, `Probeable`, `DeviceSharing` and `HasEndpoint`. A wrapper
-    has to implement those of the transport inside it, because a client silently does without what it does not find.
+    Subclasses implement the abstract methods. Without the others they lack a feature, and clients do without. A
+    transport around another one passes on all that the other one can do.
     """
 
+    @abstractmethod
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends an InteractRequest and returns the InteractResponse, which may be an error.
 
@@ -40,8 +41,8 @@ class Transport(Protocol):
             ServerUnavailableError: The server cannot be reached; the request may have been served.
             RequestTimeoutError: No reply arrived in time; the request may have been served.
         """
-        ...
 
+    @abstractmethod
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """First half of `exchange`: sends the request, so that several servers can work at the same time.
 
@@ -49,6 +50,7 @@ class Transport(Protocol):
             ServerUnavailableError: As `exchange`.
         """
 
+    @abstractmethod
     def receive(self) -> Reply:
         """Second half of `exchange`: waits for the reply to the request sent last.
 
@@ -56,45 +58,36 @@ class Transport(Protocol):
             ServerUnavailableError: As `exchange`.
             RequestTimeoutError: As `exchange`.
         """
-        ...
 
+    @abstractmethod
     def fileno(self) -> int:
         """Returns a descriptor that is readable once a reply has arrived.
 
         It is `ARRIVED` if one has arrived already, and -1 if only `receive` can tell.
         """
-        ...
 
+    @abstractmethod
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Sends a request that renews a lease, without waiting for the reply.
 
         It may be called while `exchange` waits. It does nothing if the open connection itself keeps the session alive.
         """
 
+    @abstractmethod
     def close(self) -> None:
         """Releases the transport's resources without waiting. Closing twice is harmless."""
 
-
-@runtime_checkable
-class InPlace(Protocol):
-    """A transport that can receive large arrays into a given buffer."""
-
-    def set_buffer(self, buffer: Area) -> None:
+    def set_buffer(self, buffer: Area) -> None:  # noqa: B027 - some transports lack it
         """Offers a buffer for the attachments of the next reply; it is used if its length is exactly theirs."""
-
-
-@runtime_checkable
-class Pipelined(Protocol):
-    """A transport over which requests can be sent before earlier ones are answered.
-
-    While requests are in flight, only these methods are called; after a failure of one of them, the connection is
-    closed, and none is in flight.
-    """
 
     @property
     def pipelines(self) -> bool:
-        """Whether the open connection carries several requests at a time; False if none is open."""
-        ...
+        """Whether the open connection carries several requests at a time; False if none is open.
+
+        While requests are in flight, only `send_ahead` and `receive_ahead` are called; after a failure of one of them,
+        the connection is closed, and none is in flight.
+        """
+        return False
 
     def send_ahead(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Sends a request without waiting for earlier replies; never opens a connection.
@@ -102,64 +95,49 @@ class Pipelined(Protocol):
         Raises:
             ServerUnavailableError: The connection broke; all requests in flight may have been served.
         """
+        del request, timeout, header
+        raise broken("the connection carries one request at a time")
 
     def receive_ahead(self, timeout: float) -> Reply:
-        """Waits for the reply to the oldest request in flight; for its errors see `Transport.receive`."""
-        ...
-
-
-@runtime_checkable
-class Probeable(Protocol):
-    """A transport whose server can be probed while it waits for a reply, and whose wait can be ended.
-
-    Both methods are called from other threads.
-    """
+        """Waits for the reply to the oldest request in flight; for its errors see `receive`."""
+        del timeout
+        raise broken("the connection carries one request at a time")
 
     def probe(self, timeout: float) -> bool:
-        """Returns whether the server answers within `timeout` seconds, on a separate connection."""
-        ...
+        """Returns whether the server answers within `timeout` seconds, on a separate connection.
 
-    def interrupt(self) -> None:
-        """Breaks the connection: a waiting `exchange` or `receive` raises ServerUnavailableError."""
+        Other threads call it, while a request waits for its reply. A transport that cannot tell says that it answers.
+        """
+        del timeout
+        return True
 
+    def interrupt(self) -> None:  # noqa: B027 - some transports lack it
+        """Breaks the connection: a waiting `exchange` or `receive` raises ServerUnavailableError.
 
-@runtime_checkable
-class DeviceSharing(Protocol):
-    """A transport over which memory of a device can be shared with the session."""
+        Other threads call it.
+        """
 
-    def share(self, device: ClientDevice) -> None:
-        """Has the next connection share memory of a device."""
+    def share(self, device: ClientDevice) -> None:  # noqa: B027 - some transports lack it
+        """Has the next connection share memory of a device with the session."""
 
+    def watch_path(self, seconds: float) -> None:  # noqa: B027 - some transports lack it
+        """Has the next connection fail when its path showed no sign of life for this time."""
 
-@runtime_checkable
-class PathWatching(Protocol):
-    """A transport that notices when the path to its server is dead."""
-
-    def watch_path(self, seconds: float) -> None:
-        """Has the next connection fail when there was no sign of life for this time."""
-
-
-@runtime_checkable
-class Compressing(Protocol):
-    """A transport whose server can compress arrays."""
-
-    def compress(self, when: str) -> None:
-        """Says when the server of the next connection may compress: "auto", "zstd" or "off"."""
-
-
-@runtime_checkable
-class HasEndpoint(Protocol):
-    """A transport that knows the address of the front of its session's server."""
+    def compress(self, when: str) -> None:  # noqa: B027 - some transports lack it
+        """Says when the server of the next connection may compress arrays: "auto", "zstd" or "off"."""
 
     @property
-    def front(self) -> tuple[str, Credentials]:
-        """HOST:PORT, and the credentials for it; a gateway's, if the server itself cannot be reached."""
-        ...
+    def front(self) -> tuple[str, Credentials] | None:
+        """HOST:PORT of the front of the session's server, and the credentials for it; None if they are not known.
+
+        They are a gateway's if the server itself cannot be reached.
+        """
+        return None
 
     @property
     def abilities(self) -> Collection[str]:
         """What the front says that it can do."""
-        ...
+        return ()
 
 
 def call(

@@ -250,7 +250,7 @@ class Shard(BaseShard[SessionHandle]):
         return run(self.episodes.recovered(self._operation, loss))
 
     def set_buffer(self, buffer: Area) -> None:
-        """Offers a buffer for the observations of the next answer (see `InPlace.set_buffer`)."""
+        """Offers a buffer for the observations of the next answer (see `Transport.set_buffer`)."""
         if (driver := self.handle.driver) is not None:
             driver.set_buffer(buffer)
 

@@ -16,7 +16,7 @@ from envwire.client._recovery.strategies import SHARD_STRATEGIES
 from envwire.client._transports.portability import THIS_PROCESS
 from envwire.client._transports.servers import Servers, ServerSearch, Targets
 from envwire.client._transports.targets import ConnectWait
-from envwire.client._transports.transport import Transport, call
+from envwire.client._transports.transport import call
 from envwire.client._vector.env_info import NATIVE
 from envwire.client._vector.layout import Capacity, ShardSpec, lay_out
 from envwire.client._vector.shards import EPISODES, S, Shard
@@ -47,7 +47,6 @@ class VectorServers:
     ) -> None:
         self._options = options
         self._servers = Servers(targets, options)
-        self._shared = isinstance(options.transport, Transport)
         self._request = request
         self._family = family
         self._render_mode = request.render_mode if request.HasField("render_mode") else None
@@ -73,13 +72,13 @@ class VectorServers:
         """
         if self._options.device is not None:
             sessions = _one_session(sessions, self._options.on_lost)
-        known = sessions is not None or self._shared
+        known = sessions is not None or self._options.has_open_transport
         assumed = dict.fromkeys(range(len(self._servers.targets)), Capacity(1, 0))
         found = assumed if known else self._capacities()
         if most:
             found = {index: each._replace(envs_per_session=most) for index, each in found.items()}
         specs = lay_out(num_envs, sessions, batch_size, list(found.values()))
-        if self._shared and len(specs) > 1:
+        if self._options.has_open_transport and len(specs) > 1:
             raise ValueError(
                 "an open transport takes one session; pass the name of a transport for more"
             )

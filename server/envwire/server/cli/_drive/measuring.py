@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from envwire.client._transports.transport import DeviceSharing, call
+from envwire.client._transports.transport import Transport, call
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import RESPONSES
 
 if TYPE_CHECKING:
-    from envwire.client import Transport
+    from envwire.client._session.client_device import ClientDevice
     from envwire.wire.frames import Reply
 
 
-class TimedTransport:
+class TimedTransport(Transport):
     """A transport that measures the time of each exchange, and keeps its session's answer to Make.
 
     Args:
@@ -29,13 +29,6 @@ class TimedTransport:
         self._transport = transport
         self._made = pb.MakeResponse()
         self.seconds = 0.0
-        self.fileno, self.keep_alive, self.close = (
-            transport.fileno,
-            transport.keep_alive,
-            transport.close,
-        )
-        if isinstance(transport, DeviceSharing):
-            self.share = transport.share
 
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Sends a request (see `Transport.send`)."""
@@ -58,6 +51,22 @@ class TimedTransport:
         if not self._made.session_id and RESPONSES.kind(reply.message) == "make":
             self._made = pb.InteractResponse.FromString(reply.message).make
         return reply
+
+    def fileno(self) -> int:
+        """Returns what to poll for the reply (see `Transport.fileno`)."""
+        return self._transport.fileno()
+
+    def share(self, device: ClientDevice) -> None:
+        """Has the next connection share memory of a device (see `Transport.share`)."""
+        self._transport.share(device)
+
+    def keep_alive(self, request: bytes, header: bytes = b"") -> None:
+        """Renews a lease (see `Transport.keep_alive`)."""
+        self._transport.keep_alive(request, header)
+
+    def close(self) -> None:
+        """Closes the transport."""
+        self._transport.close()
 
     def stats(self) -> pb.GetSessionStatsResponse:
         """Returns the server's statistics of the session."""

@@ -153,7 +153,7 @@ class Listener:
 HEADER_FIELD = session_header("session", b"secret")
 
 
-class Grpc:
+class Grpc(Transport):
     """Stands for the gRPC transports: answers a Make with addresses, and everything else with DONE."""
 
     def __init__(self, kind: str, addresses: list[str], advertised: str) -> None:

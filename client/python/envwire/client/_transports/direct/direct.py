@@ -13,13 +13,7 @@ from envwire.client._errors import broken, timed_out, too_large
 from envwire.client._transports.direct.dialing import Dialer
 from envwire.client._transports.direct.direct_channel import Channel
 from envwire.client._transports.targets import known_port, learn_port
-from envwire.client._transports.transport import (
-    ARRIVED,
-    HasEndpoint,
-    Pipelined,
-    Probeable,
-    Transport,
-)
+from envwire.client._transports.transport import ARRIVED, Transport
 from envwire.client.credentials import Credentials
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS, RESPONSES, STEP_REQUEST
@@ -34,7 +28,7 @@ _CONTROL = frozenset(
 )
 
 
-class DirectTransport:
+class DirectTransport(Transport):
     """The direct channel of one session, which the session's Make opens.
 
     Args:
@@ -114,16 +108,14 @@ class DirectTransport:
 
     @property
     def pipelines(self) -> bool:
-        """Whether the open connection carries several requests at a time (see `Pipelined.pipelines`)."""
+        """Whether the open connection carries several requests at a time (see `Transport.pipelines`)."""
         if self._early is not None:
             return False
-        return self._channel is not None or (
-            isinstance(self.stream, Pipelined) and self.stream.pipelines
-        )
+        return self._channel is not None or (self.stream is not None and self.stream.pipelines)
 
     def send_ahead(self, request: bytes, timeout: float, header: bytes = b"") -> None:
-        """Sends a request without waiting for earlier replies (see `Pipelined.send_ahead`)."""
-        if isinstance(self.stream, Pipelined):
+        """Sends a request without waiting for earlier replies (see `Transport.send_ahead`)."""
+        if self.stream is not None:
             self.stream.send_ahead(request, timeout, header)
             return
         channel = self._open_channel()
@@ -136,8 +128,8 @@ class DirectTransport:
             raise self.given_up(error, timeout) from None
 
     def receive_ahead(self, timeout: float) -> Reply:
-        """Waits for the reply to the oldest request (see `Pipelined.receive_ahead`)."""
-        if isinstance(self.stream, Pipelined):
+        """Waits for the reply to the oldest request (see `Transport.receive_ahead`)."""
+        if self.stream is not None:
             return self.stream.receive_ahead(timeout)
         channel = self._open_channel()
         try:
@@ -205,11 +197,11 @@ class DirectTransport:
         if RESPONSES.kind(reply.message) == "make":
             answer = pb.InteractResponse.FromString(reply.message).make
             asked, control = self._front[0], self._control
-            if isinstance(control, HasEndpoint):
-                self._front = control.front
+            front = control.front
+            self._front = front or self._front
             self._dialer.use(answer)
             if self._dial() is not None:
-                if isinstance(control, HasEndpoint) and self._front[0] == asked:
+                if front is not None and front[0] == asked:
                     learn_port(asked, self.address, answer, control.abilities)
                 self._close_control()
         return reply
@@ -243,38 +235,38 @@ class DirectTransport:
         return -1 if channel is None else channel.fileno()
 
     def set_buffer(self, buffer: Area) -> None:
-        """Offers a buffer for the attachments of the next reply (see `InPlace.set_buffer`)."""
+        """Offers a buffer for the attachments of the next reply (see `Transport.set_buffer`)."""
         if self._channel is not None:
             self._channel.buffer = buffer
 
     def share(self, device: ClientDevice) -> None:
-        """Has the next channel share memory of a device (see `DeviceSharing.share`)."""
+        """Has the next channel share memory of a device (see `Transport.share`)."""
         self._dialer.device = device
 
     def watch_path(self, seconds: float) -> None:
-        """Has the next channel over TCP notice a dead path sooner (see `PathWatching.watch_path`)."""
+        """Has the next channel over TCP notice a dead path sooner (see `Transport.watch_path`)."""
         self._dialer.liveness = seconds
 
     def compress(self, when: str) -> None:
-        """Says when the server of the next channel may compress arrays (see `Compressing.compress`)."""
+        """Says when the server of the next channel may compress arrays (see `Transport.compress`)."""
         self._dialer.compression = when
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Does nothing: the open channel or stream keeps the session alive."""
 
     def probe(self, timeout: float) -> bool:
-        """Returns whether the server's front answers (see `Probeable.probe`)."""
+        """Returns whether the server's front answers (see `Transport.probe`)."""
         from envwire.client._transports.grpc.grpc_connection import probe
 
         return probe(*self._front, timeout)
 
     def interrupt(self) -> None:
-        """Breaks every open connection, and one that is being opened (see `Probeable.interrupt`)."""
+        """Breaks every open connection, and one that is being opened (see `Transport.interrupt`)."""
         self._dialer.interrupt()
         if (channel := self._channel) is not None:
             channel.shut_down()
         for grpc in (self._control, self.stream):
-            if isinstance(grpc, Probeable):
+            if grpc is not None:
                 grpc.interrupt()
 
     def _close_control(self) -> None:

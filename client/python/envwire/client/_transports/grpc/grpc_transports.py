@@ -24,6 +24,7 @@ from envwire.client._transports.grpc.grpc_connection import (
     status_of,
 )
 from envwire.client._transports.targets import ConnectWait
+from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
 from envwire.client.errors import ServerUnavailableError
 from envwire.codec.fastpath.attached_arrays import EXTRACTED_FROM, extract_arrays
@@ -36,7 +37,7 @@ _STEP_ANSWER = bytes([STEP_RESPONSE])
 END_SECONDS = 1.0
 
 
-class GrpcTransport:
+class GrpcTransport(Transport):
     """Base of both transports: one connection, to the dialled server or to the server that holds the session.
 
     Args:
@@ -113,16 +114,16 @@ class GrpcTransport:
 
     @property
     def front(self) -> tuple[str, Credentials]:
-        """Address and credentials of the server's front (see `HasEndpoint.front`)."""
+        """Address and credentials of the server's front (see `Transport.front`)."""
         return self.connection.target, self.connection.credentials
 
     @property
     def abilities(self) -> Collection[str]:
-        """What the server says that it can do (see `HasEndpoint.abilities`)."""
+        """What the server says that it can do (see `Transport.abilities`)."""
         return self.connection.info.capabilities
 
     def probe(self, timeout: float) -> bool:
-        """Returns whether the server answers (see `Probeable.probe`)."""
+        """Returns whether the server answers (see `Transport.probe`)."""
         return probe(*self.front, timeout)
 
     def close(self) -> None:
@@ -206,11 +207,11 @@ class StreamTransport(GrpcTransport):
 
     @property
     def pipelines(self) -> bool:
-        """Whether a stream is open (see `Pipelined.pipelines`)."""
+        """Whether a stream is open (see `Transport.pipelines`)."""
         return self._stream is not None
 
     def send_ahead(self, request: bytes, timeout: float, header: bytes = b"") -> None:
-        """Writes to the open stream (see `Pipelined.send_ahead`). The program may fork before it reads the reply."""
+        """Writes to the open stream (see `Transport.send_ahead`). The program may fork before it reads the reply."""
         del timeout
         self._begin()
         try:
@@ -221,7 +222,7 @@ class StreamTransport(GrpcTransport):
             self._finish()
 
     def receive_ahead(self, timeout: float) -> Reply:
-        """Reads from the stream (see `Pipelined.receive_ahead`)."""
+        """Reads from the stream (see `Transport.receive_ahead`)."""
         self._begin()
         self._timeout = timeout
         self._deadline.at = time.monotonic() + timeout
@@ -278,7 +279,7 @@ class StreamTransport(GrpcTransport):
         """Does nothing: the open stream keeps the session."""
 
     def interrupt(self) -> None:
-        """Cancels the stream (see `Probeable.interrupt`)."""
+        """Cancels the stream (see `Transport.interrupt`)."""
         if (stream := self._stream) is not None:
             stream.replies.cancel()
 

@@ -140,7 +140,7 @@ class UnaryTransport(GrpcTransport):
         return presence
 
     def interrupt(self) -> None:
-        """Closes the channel, which is the only way to end a blocking call (see `Probeable.interrupt`)."""
+        """Closes the channel, which is the only way to end a blocking call (see `Transport.interrupt`)."""
         self.connection.close()
 
     def _rest(self) -> None:
