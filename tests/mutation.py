@@ -3,6 +3,8 @@
 `python -m tests.mutation` lists the changes that no test noticed: each is a test that is missing, or code that does
 nothing. The changes are drawn at random with a seed. They are made in copies of the checkout, in processes forked from
 one that has imported the libraries, because an import takes longer than most of these tests.
+
+What it prints can be given back with `--again`, to see whether new tests notice those that survived.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
@@ -187,6 +189,26 @@ def drawn(count: int, seed: int) -> list[Mutant]:
     return random.Random(seed).sample(every, min(count, len(every)))
 
 
+def named(lines: Path) -> list[Mutant]:
+    """Returns the mutants that survived in an earlier run, by what it printed."""
+    names = [
+        line.removeprefix("survived ")
+        for line in lines.read_text().splitlines()
+        if line.startswith("survived ")
+    ]
+    paths = {Path(name.partition(":")[0]) for name in names}
+    found = {
+        str(mutant): mutant
+        for folder in OWNERS
+        for path in sorted(paths)
+        if path.is_relative_to(folder)
+        for mutant in mutants(folder, ROOT / path)
+    }
+    if missing := [name for name in names if name not in found]:
+        sys.exit("\n".join(["the code has changed, there is no such mutant:", *missing]))
+    return [found[name] for name in names]
+
+
 def survives(mutant: Mutant, copy: Path, tests: str) -> bool:
     """Returns whether tests pass in a copy of the checkout that has a mutant."""
     changed = copy / mutant.path
@@ -249,10 +271,14 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--again", type=Path, help="output of an earlier run, for its survivors")
+    parser.add_argument("--own", action="store_true", help="run each folder's own unit tests only")
+    parser.add_argument("--tests", help="run these instead, paths in one argument")
     asked = parser.parse_args()
     for library in LIBRARIES:
         importlib.import_module(library)
-    left = drawn(asked.count, asked.seed)
+    left = named(asked.again) if asked.again else drawn(asked.count, asked.seed)
+    count = len(left)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(asked.workers) as threads:
         copies: SimpleQueue[Path] = SimpleQueue()
         for number in range(asked.workers):
@@ -267,13 +293,20 @@ def main() -> int:
             print("survived" if survived else "killed  ", mutant, flush=True)
             return survived
 
-        for stage, whose in enumerate((own_tests, lambda mutant: OWNERS[mutant.folder][1])):
-            for tests in sorted({OWNERS[mutant.folder][stage] for mutant in left}):
+        for stage, whose in enumerate(_stages(asked)):
+            for tests in sorted(set(map(whose, left))):
                 assert passes(tests, Path(folder) / "0"), f"unchanged, it fails as well: {tests}"
             survived = threads.map(check, left, map(whose, left))
             left = [mutant for mutant, alive in zip(left, survived, strict=True) if alive]
-            print(f"{len(left)} of {asked.count} survived stage {stage}", flush=True)
+            print(f"{len(left)} of {count} survived stage {stage}", flush=True)
     return int(bool(left))
+
+
+def _stages(asked: argparse.Namespace) -> list[Callable[[Mutant], str]]:
+    """Returns what names the tests of a mutant, for each stage."""
+    if asked.tests:
+        return [lambda mutant: asked.tests]
+    return [own_tests] if asked.own else [own_tests, lambda mutant: OWNERS[mutant.folder][1]]
 
 
 def _copy(folder: Path) -> Path:

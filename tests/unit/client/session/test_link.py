@@ -30,6 +30,7 @@ from envwire.client.errors import RemoteError, SessionError
 from envwire.codec import FaultError, Reason, encode_fault, envwire_family
 from envwire.envs import spaces
 from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import spaces_pb2
 from tests.unit.client.session.link import Fate, Link, TimeIsUpError
 
 
@@ -144,6 +145,17 @@ def test_a_request_that_cannot_be_written_uses_no_number() -> None:
         link.client.next_request(Step(object()))
     link.ask(Reset())
     assert link.client.sequence == 1
+
+
+def test_a_step_takes_along_the_state_of_a_generator_and_asks_for_it() -> None:
+    link, state = Link(Ledger()), spaces_pb2.RandomState(bit_generator="PCG64")
+    sent = pb.InteractRequest.FromString(link.client.next_request(Step(1, state, mirror=True)))
+    assert (sent.step.np_random, sent.step.mirror_np_random) == (state, True)
+    for operation in (Step(1, state), Step(1, mirror=True), Step(1)):
+        link.client.rollback_unsent()
+        sent = pb.InteractRequest.FromString(link.client.next_request(operation))
+        assert sent.step.HasField("np_random") is (operation.random_state is not None)
+        assert sent.step.mirror_np_random is operation.mirror
 
 
 @pytest.mark.parametrize("served", [False, True])

@@ -107,6 +107,9 @@ def test_the_time_that_is_told_is_that_of_all_connections(clock: Clock, exchange
     line = Line(clock, (TIMEOUT - 5.0, True), (5.0, "late"))
     with pytest.raises(RequestTimeoutError, match=r"within 35 s, on 2 connections"):
         exchange(driver(clock, line))
+    line = Line(clock, (TIMEOUT, "late"))
+    with pytest.raises(RequestTimeoutError, match="there:1"):  # as the only transport said it
+        exchange(driver(clock, line))
 
 
 def test_packets_that_are_too_large_for_the_path_are_hinted_at() -> None:

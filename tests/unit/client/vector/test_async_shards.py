@@ -10,7 +10,7 @@ import pytest
 
 from envwire.client import aio
 from envwire.client._recovery.async_handle import AsyncSessionHandle
-from envwire.client._vector.async_shards import PendingSteps
+from envwire.client._vector.async_shards import PendingSteps, all_of
 from envwire.client._vector.vector_servers import VectorServers
 from envwire.codec import envwire_family
 
@@ -21,7 +21,7 @@ class Shard:
     size = 1
 
     def __init__(self, start: int) -> None:
-        self.spec = SimpleNamespace(start=start)
+        self.spec = SimpleNamespace(start=start, stop=start + 1)
 
     async def step(self, action: Any) -> Any:
         if isinstance(action, Exception):
@@ -58,6 +58,41 @@ def test_the_first_of_several_errors_is_raised_and_no_other_is_logged(
 
     asyncio.run(main())
     assert caplog.messages == []
+
+
+def test_all_calls_end_before_the_first_error_is_raised() -> None:
+    async def main() -> None:
+        ended = asyncio.Event()
+
+        async def fail() -> None:
+            raise ValueError("at once")
+
+        async def go_on() -> None:
+            for _ in range(5):
+                await asyncio.sleep(0)
+            ended.set()
+
+        with pytest.raises(ValueError, match="at once"):
+            await all_of([fail(), go_on()])
+        assert ended.is_set()
+
+    asyncio.run(main())
+
+
+def test_a_shard_whose_step_is_pending_is_sent_no_other() -> None:
+    async def main() -> None:
+        shards: Any = [Shard(0), Shard(1)]
+        steps = PendingSteps(shards, 2, envwire_family())
+        assert steps.chosen(None) == shards
+        assert steps.chosen([1]) == shards[1:]
+        steps.begin(shards[:1], [0])
+        with pytest.raises(envwire_family().error.AlreadyPendingCallError):
+            steps.chosen(None)
+        assert steps.chosen([1]) == shards[1:]
+        steps.begin(shards[1:], [1])
+        await steps.first_finished()
+
+    asyncio.run(main())
 
 
 class Handle(AsyncSessionHandle):

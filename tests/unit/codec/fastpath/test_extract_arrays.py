@@ -107,15 +107,19 @@ def test_a_small_message_stays_as_it_is() -> None:
 
 def oddities() -> dict[str, bytes]:
     whole = response("reset", LARGE)
-    filled, wrong, twice = (response("reset", LARGE) for _ in range(3))
+    filled, wrong, twice, bare = (response("reset", LARGE) for _ in range(4))
     filled.reset.observation.array.fill = True
     wrong.reset.observation.array.shape[0] -= 1
     twice.reset.observation.array.attachment_offset = 64
+    bare.reset.observation.array.ClearField("data")
+    bare.reset.observation.array.shape.extend([1] * EXTRACTED_FROM)
+    bare.reset.ClearField("info")
     raw = whole.SerializeToString()
     return {
         "fill": filled.SerializeToString(),
         "another shape": wrong.SerializeToString(),
         "attached already": twice.SerializeToString(),
+        "only a shape": bare.SerializeToString(),
         "cut": raw[:-1],
         "more": raw + b"\x0b",
         "zeros": bytes(EXTRACTED_FROM),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from typing import Any
 
@@ -198,6 +199,13 @@ def test_one_writer_serves_changing_shapes() -> None:
         assert requests.write(9, array) == request(9, array)
 
 
+@pytest.mark.parametrize("edge", [1, 2**7, 2**14, 2**21])
+def test_one_writer_numbers_its_steps_across_the_lengths_of_varints(edge: int) -> None:
+    requests = StepRequestWriter()
+    for number in (*range(max(1, edge - 130), edge + 130), edge):
+        assert requests.write(number, 5) == request(number, 5)
+
+
 @pytest.mark.parametrize("observation", STRANGE)
 def test_other_observations_are_left_to_protobuf(observation: Any) -> None:
     assert StepResponseWriter().write((observation, 1.0, False, False, {})) is None
@@ -229,6 +237,19 @@ def test_damaged_answers_are_refused_left_to_protobuf_or_read_alike(
     except CodecError:
         return
     assert read is None or identical(read, read_by_protobuf(cut))
+
+
+def test_answers_that_differ_from_the_last_one_by_a_byte_are_left_or_read_alike() -> None:
+    result = (np.arange(2, dtype=np.float32), 1.5, True, False, {})
+    reader, whole = StepResponseReader(envwire_family()), StepResponseWriter().write(result)
+    assert whole is not None
+    for place, byte in itertools.product(range(len(whole)), range(256)):
+        assert identical(reader.read(whole), result)
+        changed = whole[:place] + bytes((byte,)) + whole[place + 1 :]
+        read = None
+        with contextlib.suppress(CodecError):
+            read = reader.read(changed)
+        assert read is None or identical(read, read_by_protobuf(changed))
 
 
 def reader_of_requests(action: Any = 0) -> StepRequestReader:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from envwire.server._front.ports import Bounds, Newcomers
+import pytest
+
+from envwire.server._front.hello_frames import discard
+from envwire.server._front.ports import Bounds, Newcomers, dial
 
 
 def left_after(arrivals: str, bounds: Bounds, identified: str = "") -> str:
@@ -56,3 +59,57 @@ def test_when_all_is_full_the_peer_with_most_gives_up_its_oldest() -> None:
 
 def test_who_is_identified_counts_no_more() -> None:
     assert left_after("aaab", Bounds(1, 1), identified="a") == "aaab"
+
+
+def test_a_connection_that_ended_makes_room_for_another() -> None:
+    async def play() -> None:
+        newcomers, loop = Newcomers(Bounds(10, 2)), asyncio.get_running_loop()
+        pairs = [socket.socketpair() for _ in range(3)]
+
+        async def serve(connection: socket.socket) -> None:
+            connection.setblocking(False)
+            with connection:
+                await loop.sock_recv(connection, 1)
+
+        for index, (ours, theirs) in enumerate(pairs):
+            newcomers.start("a", ours, serve(ours))
+            if index == 1:
+                theirs.close()
+                while ours.fileno() >= 0:
+                    await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        oldest = pairs[0][1]
+        oldest.setblocking(False)
+        with pytest.raises(BlockingIOError):  # it is open
+            oldest.recv(1)
+        newcomers.cancel()
+        oldest.close()
+        pairs[2][1].close()
+
+    asyncio.run(play())
+
+
+def test_what_a_client_still_sends_is_discarded_until_it_ends() -> None:
+    async def play() -> None:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        with ours:
+            with theirs:
+                theirs.sendall(bytes(1000))
+                await discard(ours, 400, 60.0)
+                theirs.sendall(bytes(1000))
+            await discard(ours, 10**6, 60.0)
+            assert not ours.recv(1)
+
+    asyncio.run(play())
+
+
+def test_a_connection_does_not_block_the_loop_that_opened_it() -> None:
+    async def play() -> None:
+        with (
+            socket.create_server(("127.0.0.1", 0)) as listener,
+            await dial(*listener.getsockname()) as connection,
+        ):
+            assert not connection.getblocking()
+
+    asyncio.run(play())

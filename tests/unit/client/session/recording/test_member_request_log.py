@@ -77,8 +77,16 @@ def test_a_member_whose_resets_tell_no_state_cannot_be_brought_back() -> None:
     assert recorded.overflowed
     assert recorded.unknown() == [1]
     recorded.add(STEP, answer(300), {1: state(300)})
+    assert recorded.unknown() == [1], "the answers that are compared begin before it"
     step(recorded, range(301, 500), {0: 7})
     assert not recorded.overflowed
+
+
+def test_a_replay_is_told_which_answers_were_not_received() -> None:
+    recorded = log()
+    step(recorded, range(1000), {0: 7, 1: 50})
+    recorded.add(STEP, None, {})
+    assert list(whole(recorded).unseen) == [*range(46), 150]
 
 
 def test_it_begins_again_behind_an_episode_that_is_too_long() -> None:

@@ -54,6 +54,9 @@ class Hosted:
         self, connection: socket.socket, client: socket.socket, memory: ChannelUse
     ) -> None:
         assert client is connection, "without TLS"
+        if connection.family == socket.AF_INET:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY), "sends at once"
+            assert connection.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
         self.memory.append(memory)
         if self.held is not None:
             await self.held.wait()
@@ -303,5 +306,24 @@ def test_a_taken_port_is_told() -> None:
             ):
                 listener.start()
             listener.stop()
+
+    asyncio.run(play())
+
+
+def test_a_listener_that_stops_leaves_no_connection_undecided() -> None:
+    async def play() -> None:
+        sessions: Any = Hosted()
+        sessions.held = asyncio.Event()
+        listener = DirectListener(ServerConfig(("x",)), sessions, *MAKES)
+        listener.start()
+        client = await Client(listener.addresses[0]).connect()
+        await client.say(hello())
+        while not sessions.memory:
+            await asyncio.sleep(0)
+        listener.stop()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        client.close()
 
     asyncio.run(play())

@@ -13,7 +13,7 @@ from envwire.codec.errors.statuses import reason_of
 from envwire.farm.v1 import farm_pb2
 from envwire.server._front.direct_listener import Peer
 from envwire.server._front.farm import orders
-from envwire.server._front.farm.orders import ChannelOrders
+from envwire.server._front.farm.orders import ChannelOrders, gateway_client
 from envwire.server._front.hello_frames import KEY_BYTES, MOST_OPENING, RELAY_PREAMBLE
 from envwire.v1 import direct_pb2
 
@@ -97,17 +97,42 @@ def test_it_does_not_connect_for_a_client_that_it_refuses() -> None:
     run(play())
 
 
-def test_a_gateway_that_cannot_be_reached_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_gateway_that_cannot_be_reached_is_told_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     async def play() -> None:
         scene = Scene(Direct())
         scene.order(1)
         assert not (await scene.answers.get()).HasField("error")
+        assert "Connect call failed" in caplog.text
         monkeypatch.setattr(orders, "CONNECT_SECONDS", 0.01)
         monkeypatch.setattr(orders, "dial", lambda *_: asyncio.sleep(60.0))
         scene.order(1)
         assert not (await scene.answers.get()).HasField("error")
+        assert "no answer within 0.01 s" in caplog.text
 
     run(play())
+
+
+def test_channels_that_were_opened_make_room(caplog: pytest.LogCaptureFixture) -> None:
+    async def play() -> None:
+        scene = Scene(Direct())
+        for _ in range(MOST_OPENING + 1):
+            scene.order(1)
+            await scene.answers.get()
+        scene.close()
+
+    run(play())
+    assert "are being opened" not in caplog.text
+
+
+def test_a_gateway_has_all_scopes_if_the_server_showed_it_a_token() -> None:
+    gateway_client("g:1", shown_token=True).check("end_session")
+    listing = gateway_client("g:1", shown_token=False)
+    listing.check("list_sessions")
+    with pytest.raises(FaultError) as told:
+        listing.check("end_session")
+    assert told.value.reason is Reason.SCOPE_MISSING
 
 
 def test_as_many_channels_are_opened_at_a_time_as_are_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from envwire.codec import FaultError, Reason
 from envwire.server._front.sessions.backlog import COUNTED_FROM, MAX_PENDING, Backlog
+from envwire.server._front.sessions.record import SessionRecord
 
 LARGE = 10 * COUNTED_FROM
 
@@ -90,3 +94,32 @@ def test_without_bounds(size: int) -> None:
     assert not any(refused(session, size) for _ in range(10))
     for _ in range(10):
         session.give_back()
+
+
+def test_a_session_gives_back_what_its_process_answered() -> None:
+    async def play() -> None:
+        link = SimpleNamespace(ask=lambda _: asyncio.get_running_loop().create_future())
+        process: Any = SimpleNamespace(open=lambda _: link)
+        backlog = Backlog(4 * LARGE, 100 * LARGE)
+        session = SessionRecord(
+            60.0,
+            lambda: 0.0,
+            60.0,
+            lambda *_: None,
+            process,
+            "name",
+            backlog=backlog,
+            owner="alice",
+        )
+        asking = [asyncio.ensure_future(session.ask(bytes(LARGE))) for _ in range(2)]
+        await asyncio.sleep(0)
+        assert backlog.held == {"alice": 2 * LARGE}
+        session.on_reply()
+        assert backlog.held == {"alice": LARGE}
+        assert session.liveness.busy_since is not None, "another reply is pending"
+        session.on_reply()
+        assert not backlog.held
+        for each in asking:
+            each.cancel()
+
+    asyncio.run(play())

@@ -83,6 +83,20 @@ def test_the_first_end_counts(first: Event, second: Event) -> None:
     assert done == done_once
 
 
+def test_only_a_process_that_may_hang_or_lie_is_killed() -> None:
+    killed = {event for event, end in ENDS.items() if end.kills}
+    assert killed == {Event.OVERRUN, Event.DIE, Event.MISBEHAVE}
+
+
+@pytest.mark.parametrize(
+    ("before", "option"), [((), "--make-timeout"), ((Event.MADE,), "--step-timeout")]
+)
+def test_the_option_that_allows_more_time_is_named(before: tuple[Event, ...], option: str) -> None:
+    reason = lead(*before, Event.OVERRUN)[0].end_reason
+    assert reason is not None
+    assert reason.message.endswith(f"more time with {option}")
+
+
 @pytest.mark.parametrize("event", ENDS)
 def test_what_is_made_too_late_has_ended(event: Event) -> None:
     with pytest.raises(FaultError) as fault:

@@ -124,3 +124,14 @@ def test_a_name_that_slots_are_kept_under_again_has_not_lapsed(scene: Scene) -> 
         scene.wait(5.0)
     scene.wait(LAPSED_SECONDS)
     scene.sessions.reservations.check_lapsed(A)
+
+
+def test_a_name_that_lapses_again_keeps_no_other_from_being_forgotten(scene: Scene) -> None:
+    kept = scene.sessions.reservations
+    for name in (A, B, A):
+        scene.sessions.reserve_slots(name, 0, 5.0, "token alice")
+        scene.wait(1.0)
+    scene.wait(LAPSED_SECONDS - 1.5)
+    kept.check_lapsed(B)
+    with pytest.raises(FaultError, match="not used in time"):
+        kept.check_lapsed(A)

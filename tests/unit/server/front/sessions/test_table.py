@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from envwire.codec import FaultError, Reason
 from envwire.server._front.front import find_step
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.table import Sessions
@@ -91,3 +92,42 @@ def test_a_session_that_fails_does_not_keep_the_others_from_being_swept(
     sessions.sweep()
     assert [each.events for each in there] == [[Event.EXPIRE], [], [Event.EXPIRE]]
     assert "broken scoreboard" in caplog.text
+
+
+def test_sessions_are_found_by_those_who_know_the_secret_until_they_end() -> None:
+    sessions = Sessions(1, lambda: 0.0, "test")
+    live: Any = SimpleNamespace(id=NAME, owner="", secret=SECRET, requests=0)
+    sessions.add(live)
+
+    def reason(name: str, secret: bytes) -> Reason:
+        with pytest.raises(FaultError) as told:
+            sessions.find(name, secret)
+        return told.value.reason
+
+    assert sessions.find(NAME, SECRET) is live
+    assert reason(NAME, b"t" * 16) is Reason.WRONG_SECRET
+    assert reason("another", SECRET) is Reason.UNKNOWN_SESSION
+    assert reason("", SECRET) is Reason.MALFORMED_REQUEST
+
+
+def test_a_session_is_fresh_until_it_has_served_a_request() -> None:
+    sessions = Sessions(1, lambda: 0.0, "test")
+    live: Any = SimpleNamespace(id=NAME, owner="", requests=0)
+    sessions.add(live)
+    assert sessions.is_fresh(NAME)
+    live.requests = 1
+    assert not sessions.is_fresh(NAME)
+    assert not sessions.is_fresh("another")
+
+
+@pytest.mark.parametrize(("capacity", "text"), [(1, "the one session"), (2, "all 2 sessions")])
+def test_a_full_server_says_so(capacity: int, text: str) -> None:
+    sessions = Sessions(capacity, lambda: 0.0, "test")
+    for _ in range(capacity):
+        sessions.reserve()
+    with pytest.raises(FaultError, match=text) as told:
+        sessions.reserve()
+    assert told.value.reason is Reason.CAPACITY_REACHED
+    assert len(sessions) == capacity
+    sessions.unreserve()
+    sessions.reserve()
