@@ -56,11 +56,14 @@ class OnDemand:
         request = farm_pb2.PauseGroupRequest(group=name, paused=paused)
         self._farm.PauseGroup(request, **self._more)
 
+    def servers(self) -> list[farm_pb2.ServerStatus]:
+        """Returns the servers that registered and live."""
+        listed = self._farm.ListServers(farm_pb2.ListServersRequest(), **self._more)
+        return [each for each in listed.servers if each.state != each.STATE_DEAD]
+
     def pids(self) -> list[int]:
         """Returns the process ids of the servers that registered and live."""
-        listed = self._farm.ListServers(farm_pb2.ListServersRequest(), **self._more)
-        dead = farm_pb2.ServerStatus.STATE_DEAD
-        return [each.pid for each in listed.servers if each.state != dead]
+        return [each.pid for each in self.servers()]
 
     def until(self, holds: Callable[[], object]) -> None:
         deadline = time.monotonic() + SECONDS
