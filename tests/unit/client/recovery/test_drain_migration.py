@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import threading
+from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from envwire.client._recovery.drain_migration import Departure, DrainMigration, MoveBudget
+from envwire.client._drivers import lease_renewer
+from envwire.client._recovery.drain_migration import (
+    Departure,
+    DrainMigration,
+    MoveBudget,
+    close_unwanted,
+)
 from envwire.client._session.operations import Step
 
 
@@ -96,6 +104,54 @@ def test_who_is_not_moved_in_time_says_so_and_leaves_the_turns_to_others() -> No
         each.take()
     for each in [depart(Session) for _ in range(8)]:
         each.take()
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_a_session_that_nobody_took_is_closed(monkeypatch: pytest.MonkeyPatch, taken: bool) -> None:
+    closed = list[object]()
+    monkeypatch.setattr(lease_renewer, "close_later", closed.append)
+    made: Any = SimpleNamespace(driver=object())
+    departure = depart(lambda: made)
+    made_there = departure._made
+    if taken:
+        assert departure.take() is made
+    made_there.result(60.0)
+    del departure
+    gc.collect()
+    assert closed == ([] if taken else [made.driver])
+
+
+def test_there_is_nothing_to_close_where_no_session_was_made(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lease_renewer, "close_later", lambda _: pytest.fail("there is none"))
+    failed, cancelled = Future[Any](), Future[Any]()
+    failed.set_exception(ConnectionError())
+    cancelled.cancel()
+    for outcome in (failed, cancelled):
+        close_unwanted(outcome)
+
+
+@pytest.mark.parametrize(("left", "moves"), [(0.01, True), (1000.0, False)])
+def test_who_has_no_time_left_moves_whatever_moving_took_so_far(left: float, moves: bool) -> None:
+    budget = MoveBudget(Clock())
+    budget.spend(1.0)
+
+    class Session:
+        driver = None
+
+    strategy: Any = SimpleNamespace(moves=True, leaves_before=lambda _: True)
+    session: Any = SimpleNamespace(
+        pending=False,
+        retries=SimpleNamespace(elsewhere=True),
+        notices=[SimpleNamespace(time_left=left)],
+    )
+    maker: Any = SimpleNamespace(make=lambda *_: Session())
+    departures = DrainMigration(maker, strategy, budget, depart)
+    assert departures.due(session, None, Step(0)) is None
+    assert departures._departure is not None
+    departures._departure._made.result(60.0)
+    assert (departures.due(session, None, Step(0)) is not None) is moves
 
 
 def test_a_move_that_did_not_begin_takes_no_time() -> None:

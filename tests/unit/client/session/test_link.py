@@ -186,6 +186,17 @@ def test_a_server_that_refuses_every_number_is_not_asked_for_ever(reason: Reason
     assert link.client.closable
 
 
+def test_a_request_is_sent_again_under_the_number_that_the_server_expects() -> None:
+    link, refusal = Link(Ledger()), pb.InteractResponse()
+    fault = FaultError(Reason.SEQUENCE_GAP, "another number", metadata={"expected": "7"})
+    encode_fault(fault, refusal.error)
+    link.client.next_request(Step(1))
+    event = link.client.receive(refusal.SerializeToString())
+    assert isinstance(event, SendAgain)
+    assert pb.InteractRequest.FromString(event.request).step.sequence == 7
+    assert link.client.sequence == 7
+
+
 def test_a_session_that_is_closed_is_ended() -> None:
     link = Link(Ledger())
     link.ask(Close(), [Fate.CUT_AFTER])

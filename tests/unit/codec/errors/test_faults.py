@@ -21,7 +21,7 @@ from envwire.codec import (
     encode_fault,
     envwire_family,
 )
-from envwire.codec.errors.statuses import fit_trailers
+from envwire.codec.errors.statuses import decode_warnings, fit_trailers
 from envwire.v1 import status_pb2
 from tests.reasons import REASONS
 
@@ -163,6 +163,16 @@ def test_as_many_warnings_arrive_as_fit(arrive: Callable[[FaultError], FaultErro
     assert arrived.warnings == error.warnings[: len(arrived.warnings)]
     assert 2 <= len(arrived.warnings) <= 50
     assert arrived.traceback == error.traceback
+
+
+@pytest.mark.parametrize(
+    ("category", "arrived"),
+    [("DeprecationWarning", DeprecationWarning), ("int", UserWarning), ("Own", UserWarning)],
+)
+def test_a_category_that_is_no_builtin_warning_is_a_usual_one(
+    category: str, arrived: type[Warning]
+) -> None:
+    assert decode_warnings([status_pb2.Warning(category=category, text="x")]) == [(arrived, "x")]
 
 
 @pytest.mark.parametrize("letter", ["a", "ü", "漢", "\ud800", "\n"])

@@ -117,9 +117,52 @@ def test_an_array_that_cannot_be_read_is_no_number() -> None:
         sent(WithGradient([0.5]))
 
 
+def test_an_array_of_objects_of_another_library_is_not_guessed_at() -> None:
+    with pytest.raises(CodecError, match="its elements are objects"):
+        sent(Tensor([{"a": 1}, None]))
+
+
 def test_enumerations_are_no_numbers() -> None:
     with pytest.raises(CodecError, match="Color"):
         sent(Color.RED)
+
+
+class Pair(tuple[int, int], Enum):
+    ONE = (1, 2)
+
+
+def test_enumerations_of_other_values_are_not_those_values() -> None:
+    with pytest.raises(CodecError, match="Pair"):
+        sent(Pair.ONE)
+
+
+class _Graded:
+    """A tensor of torch with a gradient."""
+
+    __module__ = "torch"
+    is_cuda, requires_grad = False, True
+
+    def __init__(self, value: Any) -> None:
+        self._array = np.asarray(value)
+        self.ndim = self._array.ndim
+
+    def detach(self) -> Any:
+        return Tensor(self._array)
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+
+
+def test_a_number_comes_without_its_gradient_and_an_array_is_not_taken_from_it() -> None:
+    assert sent(_Graded(0.5)) == 0.5
+    with pytest.raises(CodecError, match="requires grad"):
+        sent(_Graded([0.5]))
+
+
+def test_a_stand_in_that_is_not_filled_yet_has_no_attributes() -> None:
+    """Copying and pickling ask one."""
+    for name in ("type_name", "text", "__setstate__"):
+        assert not hasattr(Opaque.__new__(Opaque), name)
 
 
 @pytest.mark.parametrize("ask", [bool, float])

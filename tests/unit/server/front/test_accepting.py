@@ -113,3 +113,23 @@ def test_a_connection_does_not_block_the_loop_that_opened_it() -> None:
             assert not connection.getblocking()
 
     asyncio.run(play())
+
+
+def test_who_no_longer_waits_for_a_connection_is_not_told_of_another_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def play() -> None:
+        hanging = asyncio.Event()
+
+        async def hang(*_: object) -> None:
+            hanging.set()
+            await asyncio.Event().wait()
+
+        monkeypatch.setattr(asyncio.get_running_loop(), "sock_connect", hang)
+        dialing = asyncio.ensure_future(dial("127.0.0.1", 1))
+        await hanging.wait()
+        dialing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await dialing
+
+    asyncio.run(play())

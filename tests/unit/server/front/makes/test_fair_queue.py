@@ -118,6 +118,20 @@ def test_the_first_turn_of_a_client_is_not_behind_the_thousand_of_another() -> N
     run(scene)
 
 
+def test_who_was_served_takes_its_next_turn_in_the_next_round() -> None:
+    async def scene(queue: Queue, _: list[tuple[str, int]]) -> None:
+        tasks = await wait_as(queue, "other", "b0")
+        tasks += await wait_as(queue, "one", "a0", "a1", "a2")
+        tasks += await wait_as(queue, "other", "b1", "b2")
+        next(iter(queue)).future.set_result(0)
+        assert await tasks[0] == 0
+        assert [waiter.request for waiter in queue] == ["a0", "a1", "b1", "a2", "b2"]
+        for task in tasks:
+            task.cancel()
+
+    run(scene)
+
+
 def test_slots_that_are_free_at_once_are_shared() -> None:
     async def scene(queue: Queue, _: list[tuple[str, int]]) -> None:
         tasks = await wait_as(queue, "one", "a0", "a1", "a2")

@@ -232,6 +232,10 @@ def test_what_is_kept_is_bounded_in_bytes() -> None:
         for number in range(100):
             await server.make(number.to_bytes(16, "big"))
         assert 1 < len(server.kept) < 20
+        kept = len(server.kept)
+        await server.make((100).to_bytes(16, "big"))
+        assert len(server.kept) == kept, "one for another"
+        server.made = 100
         assert await server.make((99).to_bytes(16, "big")) == "session 100"
         assert await server.make(bytes(16)) == "session 101"
 

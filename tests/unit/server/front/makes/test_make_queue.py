@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from envwire.codec import FaultError, Reason
-from envwire.server._front.makes.admission import Queue
+from envwire.server._auth.client import Client
+from envwire.server._front.makes.admission import Admission, Queue
 from envwire.server._front.sessions.table import Sessions
+from envwire.server.config import ServerConfig
+from envwire.v1 import environment_pb2 as pb
 
 
 class Hall:
@@ -128,3 +133,43 @@ def test_who_waits_is_sent_away_when_the_server_stops() -> None:
                 await task
 
     run(scene)
+
+
+def admission(sessions: Sessions) -> Admission:
+    """Returns the admission of a server that makes X-v0 of one library."""
+    allow_list = SimpleNamespace(check=lambda request: request.env_id)
+    loaded = SimpleNamespace(served=[("envwire", "X-v0")])
+    environments: Any = SimpleNamespace(loaded=loaded, allow_list=allow_list)
+    tickets: Any = None
+    return Admission(ServerConfig(("X-v0",)), sessions, environments, tickets)
+
+
+def test_a_make_whose_reserved_slot_was_given_back_gets_no_other() -> None:
+    async def main() -> None:
+        sessions = Sessions(2, lambda: 0.0, "test")
+        sessions.reserve_slots(b"a", 0, 5.0, "token alice")
+        with pytest.raises(FaultError, match="not used in time"):
+            await admission(sessions).reserve(Client("gateway", reservation=b"a"))
+        await admission(sessions).reserve(Client("gateway", reservation=b"b"))
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("env_id", "library", "served"),
+    [
+        ("X-v0", "", True),
+        ("X-v0", "envwire", True),
+        ("X-v0", "gymnasium", False),
+        ("Y-v0", "", False),
+    ],
+)
+def test_only_what_is_served_is_made(env_id: str, library: str, served: bool) -> None:
+    there = admission(Sessions(2, lambda: 0.0, "test"))
+    request = pb.MakeRequest(env_id=env_id, library=library)
+    if served:
+        assert there.check(request, Client()) == env_id
+    else:
+        with pytest.raises(FaultError) as told:
+            there.check(request, Client())
+        assert told.value.reason is Reason.UNKNOWN_ENVIRONMENT

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import pytest
+
 from envwire.codec import encode_value
 from envwire.server._auth.allow_list import AllowList
 from envwire.server._front.makes.warm_pool import WarmPool
@@ -25,7 +27,7 @@ class FakeProcess:
 
     def __init__(self, reply: bytes | None) -> None:
         self.reply = reply
-        self.alive, self.ended = True, False
+        self.alive, self.ended, self.exited = True, False, False
 
     def open(self, listener: Any) -> FakeProcess:
         self.listener = listener
@@ -49,6 +51,8 @@ class FakeProcess:
 
     async def wait_exited(self) -> None:
         assert self.ended
+        await asyncio.sleep(0)
+        self.exited = True
 
 
 class Scene:
@@ -168,13 +172,15 @@ def test_it_belongs_to_the_first_library_with_the_id_and_to_equal_makes() -> Non
     run(scene)
 
 
-def test_it_ends_with_the_server_even_while_it_makes_one() -> None:
+@pytest.mark.parametrize("ready", [0, 1])
+def test_it_ends_with_the_server_even_while_it_makes_one(ready: int) -> None:
     async def scene() -> None:
         there = Scene("A-v0=2")
-        there.replies = [MADE, None]
-        assert await there.sweep() == 1
+        there.replies = [MADE] * ready + [None]
+        assert await there.sweep() == ready
         await there.pool.stop()
-        assert [process.ended for process in there.made] == [True, True]
+        assert [process.ended for process in there.made] == [True] * (ready + 1)
+        assert all(process.exited for process in there.made[:ready])
         assert await there.sweep(99.0) == 0
         await there.pool.stop()
 
