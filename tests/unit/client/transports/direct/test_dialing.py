@@ -9,13 +9,15 @@ import ssl
 import struct
 import threading
 import warnings
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from envwire.client import Credentials, ServerUnavailableError
+from envwire.client import Credentials, ServerUnavailableError, TlsError
 from envwire.client._transports.direct.dialing import Dialer
 from envwire.v1 import environment_pb2 as pb
+from tests.secured import certificates
 
 #: Closing such a connection resets it.
 RESET = struct.pack("ii", 1, 0)
@@ -62,3 +64,24 @@ def test_a_connection_that_is_reset_before_tls_begins_is_closed(
         server.join(60.0)
         gc.collect()
     assert [str(each.message) for each in said] == []
+
+
+def test_certificates_are_read_again_only_if_they_changed(tmp_path: Path) -> None:
+    files = certificates()
+    ca = tmp_path / "ca.pem"
+    ca.write_bytes(files.path("ca").read_bytes())
+
+    def context() -> ssl.SSLContext | None:
+        return Dialer("a:1", "direct-tcp", Credentials(ca=ca))._context
+
+    first = context()
+    assert first is not None
+    assert context() is first
+    ca.write_bytes(files.path("other-ca").read_bytes())
+    other = context()
+    assert other is not None
+    assert other.get_ca_certs() != first.get_ca_certs()
+    ca.write_text("nothing")
+    with pytest.raises(TlsError):
+        context()
+    assert Dialer("a:1", "direct-tcp", Credentials(ca=None, cert=None))._context is None

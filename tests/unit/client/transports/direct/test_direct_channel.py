@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterator
+from contextlib import closing
 from threading import Event, Thread
 from typing import Any
 
@@ -299,3 +300,11 @@ def test_a_server_that_reads_slowly_holds_nobody_beyond_the_timeout(pair: Pair) 
     finally:
         over.set()
         reader.join()
+
+
+def test_a_make_is_one_packet() -> None:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with closing(Channel(ours)) as channel, theirs:
+        theirs.sendall(frame(direct_pb2.HelloResponse(error={}).SerializeToString()))
+        channel.make(b"hello", b"request", SECONDS)
+        assert theirs.recv(LIMIT) == PREAMBLE + frame(b"hello") + frame(b"request")

@@ -10,6 +10,8 @@ import logging
 import socket
 import time
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -43,6 +45,8 @@ from envwire.wire.frames import Reply
 from envwire.wire.local_channel import ORDERED
 
 if TYPE_CHECKING:
+    import ssl
+
     from envwire.client._session.client_device import ClientDevice
 
 _log = logging.getLogger("envwire.client")
@@ -67,6 +71,20 @@ _ENDED = ENDS - {Reason.UNKNOWN_SESSION.value}
 
 class _BusyError(OSError):
     """The connection was accepted, but the session process has not answered the hello: it is serving a request."""
+
+
+def _context(credentials: Credentials) -> ssl.SSLContext | None:
+    """Returns the context for connections with these credentials: the same as before, if their files are."""
+    if not credentials.secure:
+        return credentials.ssl_context()
+    ca, cert, key = (credentials.pem(name) for name in ("ca", "cert", "key"))
+    return _read_context(replace(credentials, ca=ca, cert=cert, key=key))
+
+
+@lru_cache(maxsize=8)
+def _read_context(credentials: Credentials) -> ssl.SSLContext | None:
+    """Reads certificates, which takes milliseconds: a program makes many sessions."""
+    return credentials.ssl_context()
 
 
 class Dialer:
@@ -95,7 +113,7 @@ class Dialer:
         self.compression = "auto"
         self.server = self._target = target
         self._kind = kind
-        self._context = credentials.ssl_context()
+        self._context = _context(credentials)
         self._authority = credentials.override_authority
         self._token = credentials.token or ""
         self._hello = direct_pb2.HelloRequest()

@@ -136,9 +136,12 @@ class Channel:
         Raises:
             OSError: The connection broke, or no answer came in time.
         """
-        self.connection.sendall(PREAMBLE)
-        self.send_ahead(hello, timeout)
-        self.send_ahead(request, timeout)
+        self._set_timeout(timeout)
+        frames = bytearray(PREAMBLE)
+        for message in (hello, request):
+            self.begin_ahead()
+            frames += HEADER.pack(len(message), 0, 0) + message
+        self._send_all(bytes(frames))
         try:
             made = direct_pb2.HelloResponse.FromString(self.receive_ahead(timeout).message)
             if not made.HasField("made"):
