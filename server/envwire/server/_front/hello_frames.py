@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Final, NoReturn
 
 from google.protobuf.message import DecodeError
 
@@ -89,12 +89,17 @@ async def receive(connection: socket.socket, length: int) -> bytes:
         OSError: The connection broke.
     """
     data = bytearray()
+    if length:
+        with contextlib.suppress(BlockingIOError):  # most often all is there, and waiting is slow
+            data += connection.recv(length) or _ended()
     while len(data) < length:
         more = await asyncio.get_running_loop().sock_recv(connection, length - len(data))
-        if not more:
-            raise ConnectionError("the connection ended inside its hello")
-        data += more
+        data += more or _ended()
     return bytes(data)
+
+
+def _ended() -> NoReturn:
+    raise ConnectionError("the connection ended inside its hello")
 
 
 async def send_response(connection: socket.socket, response: direct_pb2.HelloResponse) -> None:

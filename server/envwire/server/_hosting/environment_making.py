@@ -243,6 +243,10 @@ def _reward_range(env: Any) -> Any:
     return reward_range
 
 
+#: Compiled before sessions are forked.
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
 def _described(env: Any) -> str:
     """Returns the `str` of the wrapped environment, without the memory address of a default `repr`."""
-    return re.sub(r" at 0x[0-9a-f]+", "", str(env))[:1000]
+    return _ADDRESS.sub("", str(env))[:1000]
