@@ -11,7 +11,7 @@ import contextlib
 import logging
 import secrets
 import socket
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,6 +30,7 @@ from envwire.server._front.pipe import end_tls
 from envwire.server._front.ports import Acceptor, Bounds, cannot_bind, set_options
 from envwire.server._front.sessions.table import Exchange, Sessions
 from envwire.server._ipc.frames import ChannelUse, Encode
+from envwire.server._settings.listening import is_loopback
 from envwire.server.config import ServerConfig
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
@@ -70,6 +71,10 @@ class Peer:
     discarded: tuple[int, float] = _DISCARDED_OF_STRANGERS
 
 
+def _nothing() -> None:
+    """Prepares for nothing."""
+
+
 class DirectListener:
     """Accepts direct channels on TCP, and on a Unix socket for clients on this machine.
 
@@ -78,6 +83,7 @@ class DirectListener:
         sessions: The sessions to look up.
         access: Identifies the clients that ask for a session.
         exchange: Serves their Makes, as over gRPC.
+        fork_ahead: Prepares for the next Make, which would wait for a process behind the network's round trips.
         bounds: How many connections may be undecided.
 
     Attributes:
@@ -90,12 +96,14 @@ class DirectListener:
         sessions: Sessions,
         access: Access,
         exchange: Exchange,
+        fork_ahead: Callable[[], None] = _nothing,
         bounds: Bounds = _BOUNDS,
     ) -> None:
         self._config = config
         self._sessions = sessions
         self._access = access
         self._exchange = exchange
+        self._fork_ahead = fork_ahead
         self._tls = server_tls(config)
         self._acceptor = Acceptor(self._decide, bounds)
         self._identified_tasks: set[asyncio.Task[Any]] = set()
@@ -179,6 +187,8 @@ class DirectListener:
         use = _memory_use(hello) if local else ChannelUse(encode=_encode(hello))
         admitting = session.admit(connection, peer.client, use)
         await asyncio.wait_for(admitting, _HELLO_SECONDS)
+        if hello.HasField("make") and not (local or is_loopback(peer.address)):
+            self._fork_ahead()
 
     async def admit_through_gateway(
         self, hello: direct_pb2.HelloRequest, connecting: Coroutine[Any, Any, Peer]

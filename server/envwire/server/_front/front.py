@@ -87,7 +87,9 @@ class Front:
         self._tally = sessions.tally
         self._admission = admission = Admission(config, sessions, environments, access.tickets)
         self._warm_pool = warm_pool = WarmPool(config, environments, sessions)
-        self.direct = DirectListener(config, sessions, access, self.exchange)
+        self.direct = DirectListener(
+            config, sessions, access, self.exchange, environments.placement.fork_ahead
+        )
         self.direct.start()
         self._reloading = Reloading(environments, sessions) if config.dev else None
         self._recordings = Recordings(config)

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Iterable, Sized
+from collections.abc import Awaitable, Callable, Iterable, Sized
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.allow_list import AllowList
@@ -49,7 +49,9 @@ class Environments:
 
     def __init__(self, config: ServerConfig) -> None:
         self.forkserver = ForkserverLink(config)
-        self.placement = Placement(config, self.forkserver.fork)
+        # A new interpreter takes too much memory to wait for a Make.
+        is_current = None if config.start == "spawn" else self.forkserver.is_current
+        self.placement = Placement(config, self.forkserver.fork, is_current)
         self.allow_list = AllowList.of(config)
         self.loaded = Loaded()
 
@@ -65,7 +67,76 @@ class Environments:
 
     async def stop(self) -> None:
         """Ends the fork server and all remaining sessions."""
+        self.placement.close()
         await self.forkserver.stop()
+
+
+#: How long a process that was forked ahead waits for a Make.
+_AHEAD_SECONDS = 10.0
+
+
+class ForkedAhead:
+    """A process that waits for the next Make, which takes half as long then. There is one at most, and not for long.
+
+    Args:
+        start: Starts a process.
+        is_current: Returns whether one that waited is like one that would be forked now.
+        seconds: How long it waits.
+    """
+
+    def __init__(
+        self,
+        start: Callable[[], Awaitable[Process]],
+        is_current: Callable[[int], Awaitable[bool]],
+        seconds: float = _AHEAD_SECONDS,
+    ) -> None:
+        self._start = start
+        self._is_current = is_current
+        self._seconds = seconds
+        self._process: Process | None = None
+        self._end: asyncio.TimerHandle | None = None
+        self._starting: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Begins to start the process, unless it is there."""
+        if self._starting is not None and not self._starting.done():
+            return
+        if self._process is None or not self._process.alive:
+            self._end_process()
+            self._starting = asyncio.ensure_future(self._fork())
+
+    async def _fork(self) -> None:
+        with contextlib.suppress(ForkserverError, OSError):  # the next Make tells its client why
+            self._process = await self._start()
+            self._end = asyncio.get_running_loop().call_later(self._seconds, self._end_process)
+
+    async def take(self) -> Process | None:
+        """Returns the process for a Make, if one is there."""
+        if (process := self._taken()) is None:
+            return None
+        usable = False
+        try:
+            usable = await self._is_current(process.pid) and process.alive
+        finally:
+            if not usable:
+                process.kill()
+        return process if usable else None
+
+    def _taken(self) -> Process | None:
+        if self._end is not None:
+            self._end.cancel()
+        process, self._process = self._process, None
+        return process
+
+    def _end_process(self) -> None:
+        if (process := self._taken()) is not None:
+            process.kill()
+
+    def close(self) -> None:
+        """Ends the process. Closing twice is harmless."""
+        if self._starting is not None:
+            self._starting.cancel()
+        self._end_process()
 
 
 class Placement:
@@ -77,13 +148,23 @@ class Placement:
     Args:
         config: The server's settings.
         fork: Forks a process.
+        is_current: Returns whether a process that was forked earlier is like one that would be forked now; None if no
+            process is forked ahead.
     """
 
-    def __init__(self, config: ServerConfig, fork: Fork) -> None:
+    def __init__(
+        self,
+        config: ServerConfig,
+        fork: Fork,
+        is_current: Callable[[int], Awaitable[bool]] | None = None,
+    ) -> None:
         self._config = config
         self._slots = config.sessions_per_process
         self._fork = fork
         self._shared: dict[Process, str] = {}
+        self._ahead: ForkedAhead | None = None
+        if is_current is not None and self._slots == 1:
+            self._ahead = ForkedAhead(lambda: self.start(self._fork), is_current)
         self._turn = asyncio.Lock()
 
     async def find(self, client: str) -> Process:
@@ -96,6 +177,8 @@ class Placement:
             ForkserverError: No process could be forked.
             OSError: Too many files are open.
         """
+        if self._ahead is not None and (process := await self._ahead.take()):
+            return process
         if self._slots == 1:
             return await self.start(self._fork)
         async with self._turn:
@@ -134,6 +217,16 @@ class Placement:
             with contextlib.suppress(ForkserverLostError):
                 return await Process.spawn(fork, slots, self._config.max_message_bytes)
         return await Process.spawn(fork, slots, self._config.max_message_bytes)
+
+    def fork_ahead(self) -> None:
+        """Begins to fork a process for the next Make, which is expected soon."""
+        if self._ahead is not None:
+            self._ahead.begin()
+
+    def close(self) -> None:
+        """Ends the process that was forked ahead. Closing twice is harmless."""
+        if self._ahead is not None:
+            self._ahead.close()
 
 
 def stamps(files: Iterable[str], known: Stamps | None = None) -> Stamps:

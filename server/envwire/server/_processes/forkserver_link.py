@@ -104,6 +104,7 @@ class ForkserverLink:
         self._started = False
         self._stopped = False
         self._forks: dict[int, PendingFork] = {}
+        self._checks: dict[int, asyncio.Future[bool]] = {}
         self._numbers = count(1)
         self._on_exit: dict[int, OnExit] = {}
         self._turn = asyncio.Lock()
@@ -240,6 +241,22 @@ class ForkserverLink:
         fork = self._forks[number] = PendingFork(on_exit, overdue)
         return await fork.pid
 
+    async def is_current(self, pid: int) -> bool:
+        """Returns whether a process that was forked earlier is like one that would be forked now.
+
+        It is not if the fork server was replaced since, or what confines processes changed: file systems, directories.
+        """
+        async with self._turn:
+            if self._process is None:
+                return False
+            answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+            self._checks[pid] = answer
+            self._tell({"check": pid})
+            await asyncio.wait({answer}, timeout=_FORK_SECONDS)
+            if not answer.done():
+                self._give_up()
+            return answer.result()
+
     def _give_up(self) -> None:
         """Kills a fork server that does not answer because it was stopped or hangs in the kernel."""
         _log.warning("the fork server did not fork within %g s and was killed", _FORK_SECONDS)
@@ -283,6 +300,8 @@ class ForkserverLink:
         if "exited" in message:
             if on_exit := self._on_exit.pop(message["exited"], None):
                 on_exit(message["status"])
+        elif "checked" in message:
+            _settle(self._checks.pop(message["checked"], None), message["current"])
         elif "failed" in message:
             self._forks.pop(message["failed"]).settle(ForkError(f"cannot fork: {message['error']}"))
         else:
@@ -293,6 +312,8 @@ class ForkserverLink:
     def _lose(self) -> None:
         while self._forks:
             self._forks.popitem()[1].settle(ForkserverLostError("the fork server is gone"))
+        while self._checks:
+            _settle(self._checks.popitem()[1], False)
         if self._process is not None:
             process, self._process = self._process, None
             asyncio.get_running_loop().remove_reader(process.control)
@@ -309,6 +330,11 @@ class ForkserverLink:
         if self._burial is not None:
             await self._burial
         self._adopted.stop()
+
+
+def _settle(check: asyncio.Future[bool] | None, outcome: bool) -> None:
+    if check is not None and not check.done():
+        check.set_result(outcome)
 
 
 #: What follows from threads in the fork server, by the setting `start`.

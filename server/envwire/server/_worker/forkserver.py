@@ -7,6 +7,7 @@ the parent of all session processes, reaps them and reports their exit status to
 The front sends it packets: `{"fork": N}` with the descriptors of `SessionDescriptors` requests fork N. The answer is
 `{"forked": N, "pid": P}` or `{"failed": N, "error": why}`, and later `{"exited": P, "status": S}`. Before a session
 process forks itself the front sends `{"copying": 1}`, afterwards `{"copying": -1}` and `{"adopt": P}` for the copy.
+`{"check": P}` asks whether process P is confined as the next one would be: `{"checked": P, "current": true}`.
 Other children are processes that environments left behind, and are killed. When the front is gone, the socket closes,
 all sessions end, and this process exits last.
 """
@@ -62,7 +63,8 @@ class Forkserver:
         self._catalogue = catalogue
         self._config = config
         self._interpreters = interpreters
-        self._sessions: set[int] = set()
+        #: The session processes, with the number of the rules that confine each; 0 for a copy's, which are inherited.
+        self._sessions: dict[int, int] = {}
         self._groups = groups
         self._confinement = Confinement(config)
         self._copying = 0
@@ -98,8 +100,10 @@ class Forkserver:
         message = json.loads(packet)
         self._copying += message.get("copying", 0)
         if pid := message.get("adopt"):
-            self._sessions.add(pid)
+            self._sessions[pid] = 0
             self._groups.move(pid)
+        if pid := message.get("check"):
+            self._check(pid)
         if number := message.get("fork"):
             self._fork(number, descriptors)
         for descriptor in descriptors:
@@ -122,14 +126,21 @@ class Forkserver:
         if pid == 0:
             self._become_session(descriptors)
         self._groups.put(pid)
-        self._sessions.add(pid)
+        self._sessions[pid] = self._confinement.number
         self._tell({"forked": number, "pid": pid})
         self._prepare()
+
+    def _check(self, pid: int) -> None:
+        current = False
+        with contextlib.suppress(OSError):
+            self._confinement.prepare()
+            current = self._sessions.get(pid) == self._confinement.number
+        self._tell({"checked": pid, "current": current})
 
     def _reap(self) -> None:
         while reaped := reap(os.P_ALL, 0):
             pid, status = reaped
-            self._sessions.discard(pid)
+            self._sessions.pop(pid, None)
             self._groups.end(pid)
             self._tell({"exited": pid, "status": status})
 
@@ -139,7 +150,7 @@ class Forkserver:
         A copy that a session made of itself looks like an orphan. The front announces each copy beforehand, so the
         announcement was either read already or is waiting to be read.
         """
-        orphans = children() - self._sessions
+        orphans = children() - self._sessions.keys()
         if self._copying or not (orphans or self._groups.waiting):
             return True
         if select.select([self._control.fileno()], [], [], 0)[0]:

@@ -15,7 +15,7 @@ import pytest
 from envwire.server._ipc.frames import FrameError
 from envwire.server._ipc.orphans import children
 from envwire.server._processes import forkserver_link as module
-from envwire.server._processes.environments import Placement
+from envwire.server._processes.environments import ForkedAhead, Placement
 from envwire.server._processes.forkserver_link import ForkserverLink
 from envwire.server._processes.forkserver_start import (
     START_SECONDS,
@@ -210,4 +210,87 @@ def test_a_session_cannot_pass_off_a_process_that_the_front_has_not_heard_of_yet
             await forkserver.adopt(new.pop(), lambda _: None)
         assert alive((await making).pid)
 
+    with_forkserver(use)
+
+
+class Ahead(Recorded):
+    """Forks a process ahead of a Make."""
+
+    def __init__(self, forkserver: ForkserverLink, seconds: float = SECONDS) -> None:
+        super().__init__(forkserver)
+        self._ahead = ForkedAhead(
+            lambda: self.start(forkserver.fork), forkserver.is_current, seconds
+        )
+
+    async def forked(self) -> Process:
+        """Returns the process that waits for the next Make, once it is there."""
+        before = len(self.made)
+        self.fork_ahead()
+        while len(self.made) == before:
+            await asyncio.sleep(0.01)
+        return self.made[-1]
+
+
+def test_a_make_takes_the_process_that_was_forked_ahead() -> None:
+    async def use(forkserver: ForkserverLink, _: Recorded, __: int) -> None:
+        placement = Ahead(forkserver)
+        waiting = await placement.forked()
+        for _turn in range(3):
+            placement.fork_ahead()
+        assert await placement.find("alice") is waiting
+        other = await placement.find("alice")
+        assert other is not waiting
+        assert alive(other.pid)
+        assert len(placement.made) == 2
+
+    with_forkserver(use)
+
+
+@pytest.mark.parametrize("lost", ["killed", "too late", "closed", "given up"])
+def test_a_process_that_was_forked_ahead_is_not_left_over(lost: str) -> None:
+    async def use(forkserver: ForkserverLink, _: Recorded, __: int) -> None:
+        placement = Ahead(forkserver, 0.1 if lost == "too late" else SECONDS)
+        waiting = await placement.forked()
+        if lost == "killed":
+            os.kill(waiting.pid, signal.SIGKILL)
+        elif lost == "closed":
+            placement.close()
+        elif lost == "given up":
+            making = asyncio.ensure_future(placement.find("alice"))
+            await asyncio.sleep(0)
+            making.cancel()
+        await waiting.wait_lost()
+        assert not alive(waiting.pid)
+        assert alive((await placement.find("alice")).pid)
+
+    with_forkserver(use)
+
+
+@pytest.mark.parametrize("change", ["another fork server", "reloaded", "other rules", "hangs"])
+def test_a_process_that_would_be_forked_otherwise_now_is_not_used(
+    change: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async def use(forkserver: ForkserverLink, _: Recorded, pid: int) -> None:
+        placement = Ahead(forkserver)
+        waiting = await placement.forked()
+        if change == "another fork server":
+            os.kill(pid, signal.SIGKILL)
+        elif change == "reloaded":
+            await forkserver.reload()
+        elif change == "hangs":
+            monkeypatch.setattr(module, "_FORK_SECONDS", 0.5)
+            os.kill(pid, signal.SIGSTOP)
+        else:
+            subprocess.run(["mount", "-t", "tmpfs", "none", tmp_path], check=True)
+        try:
+            made = await placement.find("alice")
+        finally:
+            if change == "other rules":
+                subprocess.run(["umount", tmp_path], check=True)
+        assert made is not waiting
+        assert alive(made.pid)
+        await waiting.wait_lost()
+
+    if change == "other rules" and os.geteuid():
+        pytest.skip("only root mounts")
     with_forkserver(use)

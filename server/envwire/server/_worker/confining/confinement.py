@@ -129,11 +129,15 @@ class Confinement:
     Args:
         config: The server's settings.
         of_forkserver: Whether a fork server is confined, which makes control groups for its sessions.
+
+    Attributes:
+        number: Of the rules: how many were made so far.
     """
 
     def __init__(self, config: ServerConfig, of_forkserver: bool = False) -> None:
         self._config = config
         self._of_forkserver = of_forkserver
+        self.number = 0
         self._ruleset: int | None = None
         self._allowed: dict[Path, int] = {}
         self._seen: _Seen = ("", {})
@@ -154,6 +158,7 @@ class Confinement:
         if self._of_forkserver and (group := own_group()):
             allowed[group] = READ | WRITE
         self._allowed, self._ruleset = allowed, make_ruleset(allowed)
+        self.number += 1
 
     def apply(self) -> None:
         """Confines this process, which has one thread, the programs that it becomes, and all its descendants."""

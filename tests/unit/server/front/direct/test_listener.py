@@ -18,6 +18,7 @@ from envwire.server._ipc.frames import ChannelUse
 from envwire.server.config import ServerConfig
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import RESPONSES
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE
 
 SECRET = b"s" * 16
@@ -102,13 +103,13 @@ class Client:
 Story = Callable[[Callable[[], Awaitable[Client]], Hosted], Awaitable[None]]
 
 
-def run(story: Story, kind: int = 0, **settings: Any) -> None:
+def run(story: Story, kind: int = 0, makes: Any = MAKES, **settings: Any) -> None:
     """Runs a story with what opens connections to a listener, over Unix sockets (0) or TCP (1)."""
 
     async def play() -> None:
         hosted, clients = Hosted(), list[Client]()
         sessions: Any = hosted
-        listener = DirectListener(ServerConfig(("x",)), sessions, *MAKES, **settings)
+        listener = DirectListener(ServerConfig(("x",)), sessions, *makes, **settings)
         listener.start()
 
         async def connect() -> Client:
@@ -327,3 +328,33 @@ def test_a_listener_that_stops_leaves_no_connection_undecided() -> None:
         client.close()
 
     asyncio.run(play())
+
+
+@pytest.mark.parametrize(("kind", "near", "forked"), [(0, False, 0), (1, True, 0), (1, False, 1)])
+def test_a_make_from_another_machine_lets_the_next_find_a_process(
+    kind: int, near: bool, forked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(direct, "is_loopback", lambda _: near)
+    asked = list[None]()
+
+    class Everybody:
+        def identify(self, _: Any) -> None:
+            return None
+
+    async def exchange(*_: Any) -> bytes:
+        return RESPONSES.wrap(
+            "make", pb.MakeResponse(session_id="known", secret=SECRET).SerializeToString()
+        )
+
+    async def story(connect: Any, _: Hosted) -> None:
+        there, new = await connect(), await connect()
+        await there.say(hello())
+        assert await there.hear() == b"hi"
+        made = direct_pb2.HelloRequest(make=direct_pb2.MakeHello())
+        await new.say(PREAMBLE + framed(made.SerializeToString()) + framed(b""))
+        assert (await new.hear())[-2:] == b"hi"
+        for _turn in range(10):
+            await asyncio.sleep(0)
+
+    run(story, kind, makes=(Everybody(), exchange), fork_ahead=lambda: asked.append(None))
+    assert len(asked) == forked
