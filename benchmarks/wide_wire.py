@@ -79,6 +79,7 @@ class Wire:
         secure = files.server() | {"tokens": tokens}
         self._process = context.Process(target=_carry, args=(theirs, secure))
         self._process.start()
+        theirs.close()  # so that the end of the process is noticed
         self.target: str
         self.secure_target: str
         self.target, self.secure_target = self._orders.recv()

@@ -224,6 +224,7 @@ class Link(asyncio.Protocol):
         self._numbers = count(1)
         self._sessions: dict[int, SessionLink] = {}
         self._transport: asyncio.Transport | None = None
+        self._lost = False
 
     def open(self, slot: int, listener: Listener) -> SessionLink:
         """Returns the link of a new session; the caller makes the session next.
@@ -233,8 +234,10 @@ class Link(asyncio.Protocol):
             listener: Notified of its events.
         """
         number = next(self._numbers)
-        self._sessions[number] = SessionLink(number, slot, listener, self._write)
-        return self._sessions[number]
+        session = self._sessions[number] = SessionLink(number, slot, listener, self._write)
+        if self._lost:  # before it was opened: nobody else tells it
+            asyncio.get_running_loop().call_soon(session.on_lost)
+        return session
 
     def tell_draining(self, stops_at: float) -> None:
         """Tells the process that the server is about to stop."""
@@ -297,6 +300,7 @@ class Link(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
         """Fails all pending requests (asyncio calls this)."""
+        self._lost = True
         sessions, self._sessions = self._sessions, {}
         for session in sessions.values():
             session.on_lost()

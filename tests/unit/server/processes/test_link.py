@@ -275,3 +275,15 @@ async def test_who_waits_for_a_picture_hears_of_the_end(scene: Scene) -> None:
             await future
     with pytest.raises(LinkLostError):
         ended.render()
+
+
+@on_a_loop
+async def test_a_session_that_is_opened_when_the_process_is_gone_is_told(scene: Scene) -> None:
+    """Its Make would wait for ever: a process may be killed as soon as it is forked."""
+    scene.wire.close()
+    scene.link.connection_lost(None)
+    session = scene.open()
+    with pytest.raises(LinkLostError):
+        session.ask(b"a")
+    await asyncio.sleep(0)
+    assert scene.heard.news == ["lost"]
