@@ -6,7 +6,7 @@ import contextlib
 import queue
 import socket
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -114,22 +114,13 @@ class Speaking(grpc.GenericRpcHandler):
 def speaking(*, silent: bool) -> Generator[int]:
     """Runs a server, and returns its port."""
     handler = Speaking(silent)
-    with served(handler) as port:
-        try:
-            yield port
-        finally:
-            handler.ended.set()
-
-
-@contextlib.contextmanager
-def served(handler: grpc.GenericRpcHandler) -> Generator[int]:
-    """Runs a server with a handler, and returns its port."""
     running: Any = grpc.server(ThreadPoolExecutor(16), handlers=[handler])
     port: int = running.add_insecure_port("127.0.0.1:0")
     running.start()
     try:
         yield port
     finally:
+        handler.ended.set()
         running.stop(None).wait()
 
 
@@ -168,60 +159,3 @@ def test_the_gateway_waits_for_a_server_that_makes_slowly(gateway: Gateway) -> N
         pytest.raises(grpc.RpcError, match="slow, and here"),
     ):
         gateway.make()
-
-
-class Late(grpc.GenericRpcHandler):
-    """A server that answers nothing from its first Make on, until it is told to, when it makes a session."""
-
-    def __init__(self) -> None:
-        self.answers = threading.Event()
-        self.closed: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-        self._making = threading.Event()
-        self._made = pb.MakeResponse(session_id="late-false", secret=b"its secret")
-
-    def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:
-        method = handler_call_details.method.rpartition("/")[2]
-        handlers: Any = grpc
-        if method == "Interact":
-            return handlers.stream_stream_rpc_method_handler(self._interact)
-        serve = {"Make": self._make, "Close": self._close}.get(method, self._other)
-        return handlers.unary_unary_rpc_method_handler(serve)
-
-    def _make(self, _: bytes, __: grpc.ServicerContext) -> bytes:
-        self._making.set()
-        assert self.answers.wait(SECONDS)
-        return self._made.SerializeToString()
-
-    def _interact(
-        self, requests: Iterator[bytes], context: grpc.ServicerContext
-    ) -> Iterator[bytes]:
-        for request in requests:
-            made = self._make(request, context)
-            yield pb.InteractResponse(make=pb.MakeResponse.FromString(made)).SerializeToString()
-
-    def _close(self, request: bytes, _: grpc.ServicerContext) -> bytes:
-        self.closed.put(pb.CloseRequest.FromString(request).header.secret)
-        return b""
-
-    def _other(self, _: bytes, __: grpc.ServicerContext) -> bytes:
-        if self._making.is_set():
-            assert self.answers.wait(SECONDS)
-        return b""
-
-
-@pytest.mark.parametrize("transport", ["stream", "unary"])
-def test_a_session_made_after_its_make_has_gone_elsewhere_is_closed(
-    gateway: Gateway, transport: str
-) -> None:
-    """Its slot was taken until its lease ran out: nobody knew of it."""
-    late = Late()
-    with served(late) as port, joined(gateway, port):
-        request = pb.MakeRequest(env_id=ENV)
-        if transport == "unary":
-            made = gateway.environments.Make(request, timeout=SECONDS)
-        else:
-            requests = iter([pb.InteractRequest(make=request)])
-            made = next(gateway.environments.Interact(requests, timeout=SECONDS)).make
-        assert made.session_id != "late-false"
-        late.answers.set()
-        assert late.closed.get(timeout=SECONDS) == b"its secret"

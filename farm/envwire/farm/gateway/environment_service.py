@@ -114,12 +114,7 @@ class EnvironmentService:
             return await self._routes.link(member).call(method, message, metadata, timeout)
 
         async def make(member: Member) -> Answer:
-            link = self._routes.link(member)
-
-            async def undo(late: Answer) -> None:
-                await link.end_session(pb.MakeResponse.FromString(late.message), metadata)
-
-            made = await link.while_answering(send(member), undo)
+            made = await self._routes.link(member).while_answering(send(member))
             address = address_for(member, metadata)
             return Answer(self._redirected(made.message, member, address), made.trailers)
 

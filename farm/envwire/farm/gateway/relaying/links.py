@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import grpc
 import grpc.aio
-from google.protobuf.message import DecodeError
 from grpc_health.v1 import health_pb2
 
 from envwire.codec import FaultError, Reason
@@ -19,22 +17,19 @@ from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.registry.states import Member
 from envwire.server._front.grpc.edge import STATUS_KEY
 from envwire.server._settings.listening import host_of
-from envwire.v1 import environment_pb2 as pb
-from envwire.v1 import status_pb2
+from envwire.v1 import environment_pb2, status_pb2
 from envwire.wire.addresses import NO_PROXY
 
 T = TypeVar("T")
 Metadata = tuple[tuple[str, str | bytes], ...]
 
-_SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
+_SERVICE = environment_pb2.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
 _HEALTH = "/grpc.health.v1.Health/Check"
 #: Keys of a server's trailing metadata that are forwarded to the client.
 _TRAILERS = frozenset({TRAILER, STATUS_KEY})
 #: A Make may take as long as its environment needs, but only while its server answers health checks in between: seconds
 #: between two checks, seconds for each, and how many in a row fail before the Make goes to another server.
 _CHECK_PAUSE, _CHECK_SECONDS, _CHECKS = 0.2, 1.0, 2
-#: Seconds for closing a session that nobody waits for.
-_CLOSE_SECONDS = 20.0
 #: Metadata that only servers get whose address is known to be their own.
 SECRET = frozenset({"authorization"})
 
@@ -111,7 +106,6 @@ class Link:
         )
         self._methods: dict[str, Any] = {}
         self._calls: set[Any] = set()
-        self._late: set[asyncio.Future[None]] = set()
         self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._check: asyncio.Task[bool] | None = None
 
@@ -178,63 +172,29 @@ class Link:
         except asyncio.InvalidStateError:  # written to after its end, which nobody waited for
             raise ServerGoneError(f"the stream to {self.address} has ended") from None
 
-    async def while_answering(
-        self, answer: Awaitable[T], undo: Callable[[T], Awaitable[object]]
-    ) -> T:
+    async def while_answering(self, answer: Awaitable[T]) -> T:
         """Waits for the answer to a Make while the server answers health checks.
 
         Without them, a server that accepts connections and says nothing costs a Make the 20 s of gRPC's handshake.
 
-        Args:
-            answer: The answer to wait for.
-            undo: Called with an answer that comes after all, when the Make has gone to another server.
-
         Raises:
             ServerGoneError: The server does not answer.
         """
-        making = asyncio.ensure_future(answer)
+        making, missed = asyncio.ensure_future(answer), 0
         try:
-            if await self._is_answered(making):
-                return await making
-        except BaseException:
+            while not (await asyncio.wait({making}, timeout=_CHECK_PAUSE))[0]:
+                check = self._begun_check()
+                either: set[asyncio.Future[Any]] = {making, check, self._gone}
+                ended, _ = await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+                if self._gone.done():  # which cancelled the check
+                    raise ServerGoneError(f"{self.address} is dead")
+                missed = missed + 1 if ended == {check} and not check.result() else 0
+                if missed == _CHECKS:
+                    raise ServerGoneError(f"{self.address} accepts connections and does not answer")
+            return await making
+        finally:
             making.cancel()
             await asyncio.gather(making, return_exceptions=True)
-            raise
-        # Cancelled, its answer would be lost if it is on its way already: the slot was taken until the lease ran out.
-        late = asyncio.ensure_future(_undone(making, undo))
-        self._late.add(late)
-        late.add_done_callback(self._late.discard)
-        raise ServerGoneError(f"{self.address} accepts connections and does not answer")
-
-    async def _is_answered(self, making: asyncio.Future[Any]) -> bool:
-        """Waits for the answer to a Make; returns whether it came before health checks were not answered.
-
-        Raises:
-            ServerGoneError: The server is dead.
-        """
-        missed = 0
-        while not (await asyncio.wait({making}, timeout=_CHECK_PAUSE))[0]:
-            check = self._begun_check()
-            either: set[asyncio.Future[Any]] = {making, check, self._gone}
-            ended, _ = await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if self._gone.done():  # which cancelled the check
-                raise ServerGoneError(f"{self.address} is dead")
-            missed = missed + 1 if ended == {check} and not check.result() else 0
-            if missed == _CHECKS:
-                return False
-        return True
-
-    async def end_session(self, made: pb.MakeResponse, metadata: Metadata) -> None:
-        """Closes a session that nobody has used.
-
-        Raises:
-            RefusedError: The server answered with an error.
-            ServerGoneError: It did not answer.
-            FaultError: UNAUTHENTICATED: it asks for the token that it is not shown.
-        """
-        header = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
-        request = pb.CloseRequest(header=header, sequence=1)
-        await self.call("Close", request.SerializeToString(), metadata, _CLOSE_SECONDS)
 
     def _begun_check(self) -> asyncio.Task[bool]:
         """Returns a health check that is in progress, shared by all Makes."""
@@ -279,12 +239,6 @@ class Link:
         if self._check is not None:
             self._check.cancel()
         await self._channel.close()
-
-
-async def _undone(making: Awaitable[T], undo: Callable[[T], Awaitable[object]]) -> None:
-    """Waits for the late answer to a Make, and undoes it if there is one."""
-    with contextlib.suppress(RefusedError, ServerGoneError, FaultError, DecodeError):
-        await undo(await making)
 
 
 _NOTHING_CAME = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})

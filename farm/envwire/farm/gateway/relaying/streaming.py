@@ -50,26 +50,17 @@ class Upstreams:
         Raises:
             ServerGoneError: The server did not reply.
         """
-        link, stream = self._routes.link(member), self._stream(member)
+        link = self._routes.link(member)
+        stream = self._streams.get(member.incarnation)
+        if stream is None:
+            stream = self._streams[member.incarnation] = link.open_stream(self._metadata)
         try:
             return await link.unless_gone(_exchange(stream, request, link), stream.cancel)
         except BaseException:
             # The reply to an abandoned request must not be mistaken for the reply to the next one.
             stream.cancel()
-            self._leave(member, stream)
-            raise
-
-    def _stream(self, member: Member) -> Any:
-        stream = self._streams.get(member.incarnation)
-        if stream is None:
-            link = self._routes.link(member)
-            stream = self._streams[member.incarnation] = link.open_stream(self._metadata)
-        return stream
-
-    def _leave(self, member: Member, stream: Any) -> None:
-        """Opens another stream for the next request to a server."""
-        if self._streams.get(member.incarnation) is stream:
             del self._streams[member.incarnation]
+            raise
 
     async def make(self, request: bytes, member: Member) -> bytes:
         """Sends a Make and returns its reply, redirected.
@@ -78,20 +69,8 @@ class Upstreams:
             RefusedError: The server refused the Make.
             ServerGoneError: The server did not reply.
         """
-        link, stream = self._routes.link(member), self._stream(member)
-
-        async def undo(late: bytes) -> None:
-            try:
-                await link.end_session(pb.InteractResponse.FromString(late).make, self._metadata)
-            finally:
-                stream.cancel()
-
-        try:
-            answer = await link.while_answering(self.ask(member, request), undo)
-        except ServerGoneError:
-            self._leave(member, stream)  # its reply may still come
-            raise
-        reply = pb.InteractResponse.FromString(answer)
+        answer = self._routes.link(member).while_answering(self.ask(member, request))
+        reply = pb.InteractResponse.FromString(await answer)
         if reply.HasField("error"):
             raise RefusedError(reply.error)
         redirect(reply.make, member, address_for(member, self._metadata), self._channels)

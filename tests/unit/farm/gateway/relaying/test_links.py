@@ -35,7 +35,7 @@ def test_a_make_at_a_server_that_is_found_dead_goes_elsewhere() -> None:
         address = f"127.0.0.1:{listener.getsockname()[1]}"
         link = Link(Member(hello("a"), address, 0.0), GatewayConfig())
         answer = asyncio.get_running_loop().create_future()
-        making = asyncio.ensure_future(link.while_answering(answer, asyncio.sleep))
+        making = asyncio.ensure_future(link.while_answering(answer))
         connection, _ = await asyncio.get_running_loop().sock_accept(listener)  # by the check
         with connection:
             await link.close()
