@@ -15,7 +15,7 @@ from pathlib import Path
 
 import envwire.conformance.checks  # noqa: F401 - importing them is what lists them
 from envwire.conformance.client import SCENARIOS
-from envwire.conformance.client.runner import ClientRunner
+from envwire.conformance.client.scenario_runner import ClientRunner
 from envwire.conformance.raw import Access
 from envwire.conformance.suite import Selection
 from envwire.conformance.suite.checks import CHECKS

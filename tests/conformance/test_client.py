@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from envwire.conformance.client import SCENARIOS, Scenario
-from envwire.conformance.client.runner import ClientRunner
+from envwire.conformance.client.scenario_runner import ClientRunner
 from envwire.conformance.suite.runner import Outcome
 from envwire.server.cli._app import app
 
@@ -98,7 +98,7 @@ DEFECTS = {
     ),
     "goes to any address that is advertised": (
         "from envwire.client._transports.grpc import grpc_connection, grpc_transports\n"
-        "grpc_transports.followed = lambda connection, made: grpc_connection.Connection(\n"
+        "grpc_transports.followed = lambda connection, made: grpc_connection.GrpcConnection(\n"
         "    made.address, grpc_connection._FOLLOW, connection.credentials)",
         "oddities.the-address-that-answered-is-kept[unary]",
     ),

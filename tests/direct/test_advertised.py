@@ -10,7 +10,7 @@ import pytest
 
 from envwire.client import Credentials, RemoteEnv
 from envwire.client._transports.by_name import open_transport
-from envwire.client._transports.grpc.grpc_connection import Connection, followed
+from envwire.client._transports.grpc.grpc_connection import GrpcConnection, followed
 from envwire.client._transports.targets import ConnectWait
 from envwire.client._transports.transport import call
 from envwire.server import Server
@@ -82,7 +82,7 @@ def test_nothing_but_host_and_port_is_dialled(server: Server, tmp_path: Path) ->
         listener.listen()
         listener.setblocking(False)
         made = pb.MakeResponse(address=f"unix:{path}", incarnation="another")
-        here = Connection(server.target, ConnectWait(10.0, refused=False), Credentials())
+        here = GrpcConnection(server.target, ConnectWait(10.0, refused=False), Credentials())
         assert followed(here, made) is here
         with pytest.raises(BlockingIOError):
             listener.accept()

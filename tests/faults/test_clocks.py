@@ -14,7 +14,7 @@ import pytest
 
 import envwire
 from envwire.codec import FaultError, Reason
-from envwire.server._front.sessions.life import Event
+from envwire.server._front.sessions.life import LifeEvent
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.frames import ChannelUse
@@ -141,7 +141,7 @@ def run(scene: Any) -> None:
             await asyncio.wait_for(scene(played), 60.0)
         finally:
             played.hang_up()
-            played.session.end(Event.CLOSE)
+            played.session.end(LifeEvent.CLOSE)
 
     asyncio.run(main())
 

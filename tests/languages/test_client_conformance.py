@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envwire.conformance.client import SCENARIOS, Scenario
-from envwire.conformance.client.runner import ClientRunner
+from envwire.conformance.client.scenario_runner import ClientRunner
 from envwire.conformance.suite.runner import Outcome
 from tests.languages.programs import LANGUAGES, program
 

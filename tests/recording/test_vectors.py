@@ -19,7 +19,7 @@ from envwire.client import RemoteVectorEnv
 from envwire.codec import envwire_family
 from envwire.envs.vector import AutoresetMode, SyncVectorEnv
 from envwire.server import Server
-from envwire.server._recording.episodes import Episode, episodes
+from envwire.server._recording.episodes import RecordedEpisode, episodes
 from envwire.server._recording.files import SUFFIX, RecordedSession, RecordingError
 from envwire.server.cli._app import app
 from envwire.server.cli._recordings.film import side_by_side
@@ -104,7 +104,7 @@ def played(request: Any, recording: tuple[Server, Path]) -> tuple[Path, list[Dia
     return path, diaries
 
 
-def by_member(found: Iterable[Episode]) -> list[list[Any]]:
+def by_member(found: Iterable[RecordedEpisode]) -> list[list[Any]]:
     """Returns episodes as diaries tell them."""
     told: list[list[Any]] = [[] for _ in range(COUNT)]
     for each in found:

@@ -176,7 +176,7 @@ def _check_client(
 ) -> int:
     """Plays scenarios with a client, or lists them; returns the exit status."""
     from envwire.conformance.client import SCENARIOS
-    from envwire.conformance.client.runner import ClientRunner
+    from envwire.conformance.client.scenario_runner import ClientRunner
     from envwire.conformance.configuration import read_patterns
     from envwire.conformance.patterns import fits
     from envwire.conformance.report import listing

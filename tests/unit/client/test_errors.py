@@ -7,7 +7,7 @@ import pytest
 
 from envwire import client
 from envwire.client import RemoteError, _errors, errors
-from envwire.client._transports.grpc.grpc_connection import Connection
+from envwire.client._transports.grpc.grpc_connection import GrpcConnection
 from envwire.codec import (
     Family,
     FaultError,
@@ -186,7 +186,7 @@ class _Refusal(grpc.RpcError, grpc.Call):
     "code", ["PERMISSION_DENIED", "UNAUTHENTICATED", "UNIMPLEMENTED", "ABORTED"]
 )
 def test_a_call_that_fails_without_details_counts_by_its_code(code: str) -> None:
-    connection = Connection.__new__(Connection)
+    connection = GrpcConnection.__new__(GrpcConnection)
     connection.target, connection._proxy = "127.0.0.1:1", None
     raised = connection.failure(_Refusal(grpc.StatusCode[code]), 1.0)
     assert type(raised) is BY_CODE[code]

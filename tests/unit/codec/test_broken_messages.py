@@ -305,7 +305,7 @@ def space_messages() -> list[Message]:
 def _small_fills(monkeypatch: pytest.MonkeyPatch) -> None:
     # The real limit is safe but slow to reach again and again.
     monkeypatch.setattr("envwire.codec.values.tensors._MAX_FILLED", 160_000)
-    monkeypatch.setattr("envwire.codec.spaces.context._MAX_FILLED_BOUNDS", 160_000)
+    monkeypatch.setattr("envwire.codec.spaces.space_context._MAX_FILLED_BOUNDS", 160_000)
 
 
 @pytest.mark.usefixtures("_small_fills")

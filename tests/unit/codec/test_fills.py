@@ -37,7 +37,7 @@ SPACE = spaces_pb2.Space(multi_binary=spaces_pb2.MultiBinarySpace(shape=[1]))
 @pytest.fixture(autouse=True)
 def _limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("envwire.codec.values.tensors._MAX_FILLED", 1000)
-    monkeypatch.setattr("envwire.codec.spaces.context._MAX_FILLED_BOUNDS", 1000)
+    monkeypatch.setattr("envwire.codec.spaces.space_context._MAX_FILLED_BOUNDS", 1000)
 
 
 def test_of_an_observation_and_an_info() -> None:

@@ -58,7 +58,7 @@ def codes(cell: str) -> list[str]:
 def test_the_table_of_a_life_is_the_fronts() -> None:
     titles, *rows = table("life")
     drawn = {
-        (life.Life[row[0]], life.Event(title)): life.Life[cell]
+        (life.Life[row[0]], life.LifeEvent(title)): life.Life[cell]
         for row in rows
         for title, cell in zip(titles[2:], row[2:], strict=True)
         if cell != "-"
@@ -69,7 +69,7 @@ def test_the_table_of_a_life_is_the_fronts() -> None:
 
 def test_the_table_of_ends_is_the_fronts() -> None:
     kills = {"closed": False, "killed": True}
-    drawn = {life.Event(row[0]): (codes(row[2]), kills[row[3]]) for row in table("end")[1:]}
+    drawn = {life.LifeEvent(row[0]): (codes(row[2]), kills[row[3]]) for row in table("end")[1:]}
     assert drawn == {event: ([end.reason.value], end.kills) for event, end in life.ENDS.items()}
 
 

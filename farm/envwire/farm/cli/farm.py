@@ -41,7 +41,7 @@ _OF_THE_GATEWAY = {
 }
 
 
-class Engine(str, Enum):
+class EngineName(str, Enum):
     """The engine that runs the servers."""
 
     LOCAL = "local"
@@ -66,7 +66,7 @@ _HttpPort = Annotated[
     int, typer.Option(help="Port of HTTP for operators, of the gateway; 0 for none.")
 ]
 _On = Annotated[
-    Engine,
+    EngineName,
     typer.Option(
         help="Processes of this machine, containers of Docker or pods of Kubernetes (for groups), containers of Docker "
         "Compose, or actors of the Ray cluster at RAY_ADDRESS."
@@ -102,7 +102,7 @@ def up(
     ctx: typer.Context,
     *,
     servers: _Servers = 4,
-    on: _On = Engine.LOCAL,
+    on: _On = EngineName.LOCAL,
     port: _Port = 50050,
     http_port: _HttpPort = 0,
     image: _Image = "envwire-server",
@@ -130,7 +130,7 @@ def up(
     # gRPC's fork support would log a line for each started server, and a fork followed by exec does not need it.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     with starting("farm up"):
-        if (least or most) and on is not Engine.RAY:
+        if (least or most) and on is not EngineName.RAY:
             raise ValueError("--min and --max are for --on ray; other farms keep to --servers")
         if least == 0:
             raise ValueError(
@@ -139,7 +139,7 @@ def up(
             )
         settings = gather(_TAKEN, given(ctx, options), os.environ, config)
         tokens = settings.get("tokens", "")
-        if tokens and on not in (Engine.LOCAL, Engine.DOCKER, Engine.KUBERNETES):
+        if tokens and on not in (EngineName.LOCAL, EngineName.DOCKER, EngineName.KUBERNETES):
             raise ValueError("--tokens is for --on local; docker/farm-tls.yaml has containers")
         own = {name: settings.pop(name) for name in _OF_THE_GATEWAY if name in settings}
         front = gateway.GatewayConfig(
@@ -160,11 +160,11 @@ def up(
             run(ready)
 
 
-def _check_address(front: gateway.GatewayConfig, on: Engine, given: set[str]) -> None:
+def _check_address(front: gateway.GatewayConfig, on: EngineName, given: set[str]) -> None:
     """Refuses an address of the gateway that agents, or servers, could not use."""
-    if on is Engine.KUBERNETES:
+    if on is EngineName.KUBERNETES:
         return  # pods have addresses of their own
-    if on not in (Engine.LOCAL, Engine.DOCKER):
+    if on not in (EngineName.LOCAL, EngineName.DOCKER):
         if given:
             raise ValueError(
                 f"{sorted(given)[0]} is for --on local, docker and kubernetes, not {on.value}"
@@ -188,7 +188,7 @@ class Bounds(NamedTuple):
 def _farm(
     servers: int,
     settings: dict[str, Any],
-    on: Engine,
+    on: EngineName,
     front: gateway.GatewayConfig,
     image: str,
     bounds: Bounds,
@@ -199,7 +199,7 @@ def _farm(
     from envwire.farm.engines.scaling import Scale
     from envwire.server.config import ServerConfig
 
-    if on in (Engine.DOCKER, Engine.KUBERNETES):
+    if on in (EngineName.DOCKER, EngineName.KUBERNETES):
         raise ValueError(
             f"--on {on.value} runs groups, which --config names; see docs/on-demand.md"
         )
@@ -213,19 +213,19 @@ def _farm(
         if grows
         else None
     )
-    engines: dict[Engine, Callable[..., None]] = {
-        Engine.LOCAL: local.run,
-        Engine.COMPOSE: partial(compose.run, image=image),
-        Engine.RAY: partial(ray.run, scale=scale),
+    engines: dict[EngineName, Callable[..., None]] = {
+        EngineName.LOCAL: local.run,
+        EngineName.COMPOSE: partial(compose.run, image=image),
+        EngineName.RAY: partial(ray.run, scale=scale),
     }
     settings.setdefault("environments", ())
-    paths = () if on is Engine.COMPOSE else (os.getcwd(),)
+    paths = () if on is EngineName.COMPOSE else (os.getcwd(),)
     engines[on](servers, ServerConfig(**settings, sys_path=paths), front, ready)
 
 
 def _groups_farm(
     settings: dict[str, Any],
-    on: Engine,
+    on: EngineName,
     front: gateway.GatewayConfig,
     ready: Callable[[str], None],
 ) -> None:

@@ -64,7 +64,7 @@ class Load(NamedTuple):
     free: int
 
 
-class Situation(NamedTuple):
+class FarmSituation(NamedTuple):
     """The state of a farm on which decisions are based.
 
     Attributes:
@@ -92,7 +92,7 @@ class Scaling:
         self._idle_since: float | None = None
         self._pause, self._not_before = 0.0, 0.0
 
-    def must_add(self, seen: Situation, now: float) -> bool:
+    def must_add(self, seen: FarmSituation, now: float) -> bool:
         """Returns whether to add a server. A starting server is assumed to be as large as the largest.
 
         Args:
@@ -117,7 +117,7 @@ class Scaling:
             self._not_before = now + self._pause
         return self._not_before - now
 
-    def to_drain(self, seen: Situation, now: float) -> Load | None:
+    def to_drain(self, seen: FarmSituation, now: float) -> Load | None:
         """Returns the server to drain, if any: the one with the fewest sessions, which move elsewhere.
 
         Args:
@@ -135,7 +135,7 @@ class Scaling:
         self._idle_since = None
         return fewest
 
-    def _can_spare(self, server: Load, seen: Situation) -> bool:
+    def _can_spare(self, server: Load, seen: FarmSituation) -> bool:
         if seen.starting or seen.waiting or seen.size <= self._scale.least:
             return False
         left = sum(each.free for each in seen.loads if each is not server)
@@ -172,7 +172,7 @@ async def keep_scaled(running: Running, fleet: Fleet, scale: Scale) -> None:
     try:
         while True:
             now = time.monotonic()
-            seen = Situation(_loads(running), fleet.size, len(starting), len(running.queue))
+            seen = FarmSituation(_loads(running), fleet.size, len(starting), len(running.queue))
             fewest = scaling.to_drain(seen, now)
             if scaling.must_add(seen, now):
                 _log.info("adding a server: %s", _summary(seen))
@@ -215,7 +215,7 @@ def _loads(running: Running) -> list[Load]:
     return [Load(each.address, each.load, max(each.capacity - each.load, 0)) for each in usable]
 
 
-def _summary(seen: Situation) -> str:
+def _summary(seen: FarmSituation) -> str:
     used, free = (sum(getattr(each, name) for each in seen.loads) for name in ("used", "free"))
     return (
         f"{counted(used, 'slot')} used, {free} free, {counted(seen.waiting, 'Make', 'wait')}, "

@@ -14,7 +14,7 @@ import numpy as np
 
 from envwire.codec.errors.faults import CodecError, key_step, located
 from envwire.codec.family import Family
-from envwire.codec.spaces.context import Row, SpaceDecoding, SpaceEncoding
+from envwire.codec.spaces.space_context import Row, SpaceDecoding, SpaceEncoding
 from envwire.codec.values.encoding import encode_value
 from envwire.codec.values.tensors import Array, data_type_of, dtype_of, encode_uniform_tensor
 from envwire.v1 import spaces_pb2

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from envwire.codec.errors.faults import CodecError, key_step, located
-from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding, decode, encode
 from envwire.codec.values.foreign import encode_opaque
+from envwire.codec.values.value_context import Decoder, Decoding, Encoder, Encoding, decode, encode
 from envwire.v1 import values_pb2
 
 _Row: TypeAlias = values_pb2.ValueList | values_pb2.ObjectArray

@@ -14,9 +14,9 @@ import numpy as np
 from envwire.codec.errors.faults import CodecError, located
 from envwire.codec.family import Family
 from envwire.codec.values import containers, library_types, plain
-from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding, decode, encode
 from envwire.codec.values.foreign import Opaque, type_name
 from envwire.codec.values.tensors import FillAllowance, decode_tensor, encode_tensor, is_portable
+from envwire.codec.values.value_context import Decoder, Decoding, Encoder, Encoding, decode, encode
 from envwire.v1 import values_pb2
 from envwire.wire.frames import Area, Attachments, DeviceArrays
 

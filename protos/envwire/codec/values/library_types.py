@@ -11,8 +11,8 @@ from typing import Any, Final
 from envwire.codec.errors.faults import CodecError, located
 from envwire.codec.family import Family
 from envwire.codec.values.containers import ELEMENT
-from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding, decode, encode
 from envwire.codec.values.foreign import Opaque
+from envwire.codec.values.value_context import Decoder, Decoding, Encoder, Encoding, decode, encode
 from envwire.v1 import values_pb2
 
 _ENUMERATION: Final = "AutoresetMode"

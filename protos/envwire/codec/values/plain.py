@@ -10,7 +10,6 @@ import numpy as np
 
 from envwire.codec.errors.faults import CodecError
 from envwire.codec.values.containers import decode_elements, encode_elements
-from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding
 from envwire.codec.values.tensors import (
     SCALAR_TYPES,
     Array,
@@ -18,6 +17,7 @@ from envwire.codec.values.tensors import (
     encode_tensor,
     unshapely,
 )
+from envwire.codec.values.value_context import Decoder, Decoding, Encoder, Encoding
 from envwire.v1 import values_pb2
 
 

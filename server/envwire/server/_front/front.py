@@ -29,7 +29,7 @@ from envwire.server._front.makes.request_size import check_size, split_session_r
 from envwire.server._front.makes.session_maker import Recordings, SessionMaker
 from envwire.server._front.makes.warm_pool import WarmPool
 from envwire.server._front.observing import ObserveService
-from envwire.server._front.sessions.life import END_REASONS, Event
+from envwire.server._front.sessions.life import END_REASONS, LifeEvent
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions, Stream
 from envwire.server._ipc.allocation import Heap
@@ -188,7 +188,7 @@ class Front:
         self._upkeep.cancel()
         ending = {session.process for session in self._sessions}
         for session in self._sessions:
-            session.end(Event.DRAIN)
+            session.end(LifeEvent.DRAIN)
         await asyncio.gather(*(process.wait_exited() for process in ending))
         await self._environments.stop()
         self._recordings.close()
@@ -263,7 +263,7 @@ class Front:
             stream.use(session, client)
         reply = await session.ask(request)
         if kind == "close":
-            session.end(Event.CLOSE)
+            session.end(LifeEvent.CLOSE)
         return reply
 
 

@@ -25,7 +25,7 @@ _MOVING = frozenset({"reset", "step", "restore_state"})
 
 
 @dataclass
-class Episode:
+class RecordedEpisode:
     """One episode, with one observation more than steps.
 
     Attributes:
@@ -59,7 +59,7 @@ class Episode:
         self.ended = bool(terminated) or bool(truncated)
 
 
-def episodes(recording: RecordedSession, family: Family) -> Iterator[Episode]:
+def episodes(recording: RecordedSession, family: Family) -> Iterator[RecordedEpisode]:
     """Yields the episodes of a recording, including abandoned ones.
 
     Failed steps, and steps before the first reset or after an episode's end, belong to no episode.
@@ -80,8 +80,8 @@ def episodes(recording: RecordedSession, family: Family) -> Iterator[Episode]:
             yield from _single_episodes(recording, family)
 
 
-def _single_episodes(recording: RecordedSession, family: Family) -> Iterator[Episode]:
-    episode: Episode | None = None
+def _single_episodes(recording: RecordedSession, family: Family) -> Iterator[RecordedEpisode]:
+    episode: RecordedEpisode | None = None
     for exchange in recording.exchanges():
         answer = exchange.response
         if answer is None or answer.HasField("error"):
@@ -111,8 +111,8 @@ def _fitting(recording: RecordedSession) -> Generator[None]:
         ) from error
 
 
-def _begun(request: pb.ResetRequest, response: pb.ResetResponse, family: Family) -> Episode:
-    return Episode(
+def _begun(request: pb.ResetRequest, response: pb.ResetResponse, family: Family) -> RecordedEpisode:
+    return RecordedEpisode(
         seed=decode_value(request.seed, family) if request.HasField("seed") else None,
         options=decode_mapping(request.options, family) if request.HasField("options") else None,
         observations=[decode_value(response.observation, family)],
@@ -126,7 +126,7 @@ def _steps_of(request: pb.StepRequest, response: pb.StepResponse, family: Family
         yield decode_value(action, family), read_step(step, family)
 
 
-def _member_episodes(recording: RecordedSession, family: Family) -> Iterator[Episode]:
+def _member_episodes(recording: RecordedSession, family: Family) -> Iterator[RecordedEpisode]:
     """Yields the episodes of all members as they end, then the unfinished ones.
 
     Raises:
@@ -173,17 +173,19 @@ class _Members:
             )
         self._observations = decode_space(made.observation_space, family)
         self._actions = decode_space(made.action_space, family)
-        self._episodes: list[Episode | None] = [None] * self._count
+        self._episodes: list[RecordedEpisode | None] = [None] * self._count
         self._ended = [False] * self._count
 
-    def leave(self) -> Iterator[Episode]:
+    def leave(self) -> Iterator[RecordedEpisode]:
         """Yields the current episodes; the next ones begin with a reset."""
         for member, episode in enumerate(self._episodes):
             self._episodes[member], self._ended[member] = None, False
             if episode is not None:
                 yield episode
 
-    def reset(self, request: pb.ResetRequest, response: pb.ResetResponse) -> Iterator[Episode]:
+    def reset(
+        self, request: pb.ResetRequest, response: pb.ResetResponse
+    ) -> Iterator[RecordedEpisode]:
         """Begins an episode in each member, or in those that a mask selects; yields the abandoned ones."""
         seed = decode_value(request.seed, self._family) if request.HasField("seed") else None
         seeds = _seeds(seed, self._count)
@@ -202,11 +204,11 @@ class _Members:
         self, member: int, first: Any, seed: Any = None, options: Mapping[Any, Any] | None = None
     ) -> None:
         self._ended[member] = False
-        self._episodes[member] = Episode(
+        self._episodes[member] = RecordedEpisode(
             seed=seed, options=dict(options or {}) or None, observations=[first], member=member
         )
 
-    def step(self, exchange: Exchange, answer: pb.StepResponse) -> Iterator[Episode]:
+    def step(self, exchange: Exchange, answer: pb.StepResponse) -> Iterator[RecordedEpisode]:
         """Applies a step or a chunk of steps; yields the episodes that it ended."""
         for actions, result in _steps_of(exchange.request.step, answer, self._family):
             taken = list(self._family.vector.utils.iterate(self._actions, actions))
@@ -214,7 +216,7 @@ class _Members:
 
     def _take(
         self, at: float, actions: Sequence[Any], result: tuple[Any, Any, Any, Any, Any]
-    ) -> Iterator[Episode]:
+    ) -> Iterator[RecordedEpisode]:
         observation, rewards, terminations, truncations, infos = result
         rows = self._rows(observation)
         for member, episode in enumerate(self._episodes):

@@ -82,7 +82,7 @@ class Check(NamedTuple):
     expected: str
 
 
-class Kind(NamedTuple):
+class ValueKind(NamedTuple):
     """A type of setting.
 
     Attributes:
@@ -122,13 +122,13 @@ def _parse_bool(text: str) -> bool:
     return _BOOLS[text.lower()]
 
 
-KINDS: dict[Any, Kind] = {
-    bool: Kind(Check(_is_a(bool), "true or false"), _parse_bool, bool),
-    int: Kind(Check(_is_whole_number, "a whole number"), int, int),
-    float: Kind(Check(_is_number, "a number"), float, float),
-    str: Kind(Check(_is_a(str), "a text"), str, str),
-    FilePath: Kind(Check(_is_a(str, os.PathLike), "the name of a file"), str, str),
-    Sequence[str]: Kind(Check(_are_texts, "a list of texts"), str.split, list[str]),
+KINDS: dict[Any, ValueKind] = {
+    bool: ValueKind(Check(_is_a(bool), "true or false"), _parse_bool, bool),
+    int: ValueKind(Check(_is_whole_number, "a whole number"), int, int),
+    float: ValueKind(Check(_is_number, "a number"), float, float),
+    str: ValueKind(Check(_is_a(str), "a text"), str, str),
+    FilePath: ValueKind(Check(_is_a(str, os.PathLike), "the name of a file"), str, str),
+    Sequence[str]: ValueKind(Check(_are_texts, "a list of texts"), str.split, list[str]),
 }
 
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
-from envwire.server._settings.checks import ANYTHING, KINDS, Check, Kind
+from envwire.server._settings.checks import ANYTHING, KINDS, Check, ValueKind
 
 #: Prefix of the environment variables of settings.
 PREFIX = "ENVWIRE_"
@@ -56,7 +56,7 @@ class Setting:
     """
 
     name: str
-    kind: Kind
+    kind: ValueKind
     default: Any
     about: About
 

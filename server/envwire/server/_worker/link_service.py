@@ -40,7 +40,7 @@ from envwire.server._session.hosted_env import WarningLog
 from envwire.server._session.states import State
 from envwire.server._worker.direct.service import DirectService
 from envwire.server._worker.process_sessions import ProcessSessions
-from envwire.server._worker.session_making import SessionMaker, Started
+from envwire.server._worker.session_making import ProcessSessionMaker, Started
 
 
 def take_picture(env: Any) -> bytes:
@@ -104,7 +104,7 @@ class LinkService:
 
     frames: FrameSocket
     sessions: ProcessSessions
-    maker: SessionMaker
+    maker: ProcessSessionMaker
     direct: DirectService
     limit: int
 

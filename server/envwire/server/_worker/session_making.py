@@ -28,8 +28,8 @@ from envwire.server._worker.process_setup import obstacle
 from envwire.server._worker.program.lending import LendingSession
 from envwire.server._worker.program.loan import DIRECT
 from envwire.server._worker.program.program import Program
-from envwire.server._worker.program.program_session import ProgramSession, RecordedProgramSession
-from envwire.server._worker.recorded_session import RecordedSession
+from envwire.server._worker.program.program_session import ProgramSession, RecordingProgramSession
+from envwire.server._worker.recording_session import RecordingSession
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 
@@ -59,7 +59,7 @@ def start_program_session(
     made = program.make(request)
     kind = ProgramSession
     if config.record:
-        kind = RecordedProgramSession
+        kind = RecordingProgramSession
     elif DIRECT in made.capabilities and not config.episodes_counted:
         kind = LendingSession
     limit = config.max_message_bytes
@@ -98,7 +98,7 @@ Started = tuple[ServedSession, bytes]
 
 
 @dataclass
-class SessionMaker:
+class ProcessSessionMaker:
     """Makes the sessions of one process.
 
     Attributes:
@@ -158,9 +158,9 @@ class SessionMaker:
         else:
             env, family = make_environment(self.catalogue, request)
             check_batch(env, limit)
-            kind = RecordedSession if recorded else Session
+            kind = RecordingSession if recorded else Session
             session = kind(env, family, log, access, RaisedLog().note, limit)
-        if isinstance(session, RecordedSession):
+        if isinstance(session, RecordingSession):
             versions = {library.name: library.version for library in self.catalogue.libraries}
             session.recording = Recording(self.config, request, versions)
         return session
@@ -185,7 +185,7 @@ class SessionMaker:
         if not self.sessions.packed and not obstacle():
             reply.make.capabilities.append("fork")
         session.warnings.move_to(reply.make)
-        if isinstance(session, RecordedSession):
+        if isinstance(session, RecordingSession):
             session.begin_recording(reply.make, file)
         return reply.SerializeToString()
 

@@ -31,7 +31,7 @@ from envwire.server._worker.process_setup import (
     serve_fork,
     take_output,
 )
-from envwire.server._worker.session_making import SessionMaker
+from envwire.server._worker.session_making import ProcessSessionMaker
 from envwire.server.config import ServerConfig
 
 
@@ -91,7 +91,7 @@ class Worker:
             self._poller, self._sessions, endpoints.frames, self._serve_link, config
         )
         self._files: dict[int, AppendedFile | None] = {}
-        maker = SessionMaker(
+        maker = ProcessSessionMaker(
             self.catalogue,
             self._sessions,
             config,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from envwire.farm.engines.scaling import Load, Scale, Scaling, Situation, keep_scaled
+from envwire.farm.engines.scaling import FarmSituation, Load, Scale, Scaling, keep_scaled
 
 WARNED = ("envwire.farm", logging.WARNING)
 SCALE = Scale(least=1, most=4, free=3, idle=60.0)
@@ -18,9 +18,9 @@ SCALE = Scale(least=1, most=4, free=3, idle=60.0)
 
 def seen(
     *used: int, slots: int = 10, size: int = -1, starting: int = 0, waiting: int = 0
-) -> Situation:
+) -> FarmSituation:
     loads = [Load(f"server-{index}", each, slots - each) for index, each in enumerate(used)]
-    return Situation(loads, len(loads) + starting if size < 0 else size, starting, waiting)
+    return FarmSituation(loads, len(loads) + starting if size < 0 else size, starting, waiting)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def seen(
         (seen(size=4), False),
     ],
 )
-def test_when_a_server_is_added(situation: Situation, adds: bool) -> None:
+def test_when_a_server_is_added(situation: FarmSituation, adds: bool) -> None:
     assert Scaling(SCALE).must_add(situation, 0.0) is adds
 
 
@@ -56,7 +56,7 @@ def test_when_a_server_is_added(situation: Situation, adds: bool) -> None:
         (seen(size=2), ""),
     ],
 )
-def test_which_server_is_drained(situation: Situation, drained: str) -> None:
+def test_which_server_is_drained(situation: FarmSituation, drained: str) -> None:
     scaling = Scaling(SCALE)
     assert scaling.to_drain(situation, 100.0) is None
     assert scaling.to_drain(situation, 159.9) is None

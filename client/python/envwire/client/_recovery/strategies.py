@@ -162,7 +162,7 @@ class Truncate(_UnreachableIsLost):
         return _copied(self._last), 0.0, False, True, info
 
 
-class Replay(_UnreachableIsLost):
+class ReplayRecorded(_UnreachableIsLost):
     """The environment is made again, on another server if necessary, and the recorded requests are repeated.
 
     Args:
@@ -180,7 +180,7 @@ class Replay(_UnreachableIsLost):
 
     def copy(self) -> RecoveryStrategy:
         """Returns the strategy of a copy of the environment, with its own copy of the recording."""
-        return Replay(self._recording.copy())
+        return ReplayRecorded(self._recording.copy())
 
     async def recover(
         self, handle: Recovering, _operation: Operation[Any], error: RemoteError, attempt: int
@@ -205,7 +205,7 @@ def _copied(observation: Any) -> Any:
 STRATEGIES: dict[str, Callable[[ConnectionOptions, str | None], RecoveryStrategy]] = {
     "raise": lambda _, __: RecoveryStrategy(),
     "truncate": lambda _, __: Truncate(),
-    "replay": lambda options, mode: Replay(Recording(options.replay_limit, mode)),
+    "replay": lambda options, mode: ReplayRecorded(Recording(options.replay_limit, mode)),
 }
 
 #: Makes the strategies of shards, by name, from the options, the render mode and the number of environments. For
@@ -213,5 +213,7 @@ STRATEGIES: dict[str, Callable[[ConnectionOptions, str | None], RecoveryStrategy
 SHARD_STRATEGIES: dict[str, Callable[[ConnectionOptions, str | None, int], RecoveryStrategy]] = {
     "raise": lambda _, __, ___: RaiseUnreachable(moves=False),
     "truncate": lambda _, __, ___: RaiseUnreachable(moves=True),
-    "replay": lambda options, mode, size: Replay(MemberRecording(options.replay_limit, size, mode)),
+    "replay": lambda options, mode, size: ReplayRecorded(
+        MemberRecording(options.replay_limit, size, mode)
+    ),
 }

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from typing import Any, cast
 
-from envwire.server._settings.checks import LIMIT, NOT_NEGATIVE, PAIRS, POSITIVE, Check, Kind
+from envwire.server._settings.checks import LIMIT, NOT_NEGATIVE, PAIRS, POSITIVE, Check, ValueKind
 from envwire.server._settings.setting import About, Setting, check_known, setting, settings_of
 from envwire.server.config import ServerConfig, freeze_lists
 
@@ -79,7 +79,7 @@ def _are_tables(value: object) -> bool:
 #: The tables of all groups in a farm's file, by name.
 GROUPS = Setting(
     "groups",
-    Kind(Check(_are_tables, "a table of tables"), json.loads, None),
+    ValueKind(Check(_are_tables, "a table of tables"), json.loads, None),
     {},
     About("Groups", "Kinds of servers, a table of settings each.", option="groups.NAME"),
 )

@@ -24,7 +24,7 @@ from envwire.server._front.counters import MADE
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.warm_pool import WarmEnvironment, WarmPool
 from envwire.server._front.sessions.backlog import Backlog
-from envwire.server._front.sessions.life import Event
+from envwire.server._front.sessions.life import LifeEvent
 from envwire.server._front.sessions.log import log_made, log_not_made
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.session_totals import kind_of
@@ -190,7 +190,7 @@ class SessionMaker:
             async with self._recordings.recorded(session):
                 reply = await self._ask(session, order, warm)
         except asyncio.CancelledError:
-            session.end(Event.CLOSE)
+            session.end(LifeEvent.CLOSE)
             raise
         if reply.HasField("make") and warm is None:
             self._sessions.make_timings.add(
@@ -228,11 +228,11 @@ class SessionMaker:
             raw = await session.make(order)
         reply = _read_made(raw)
         if reply is None:
-            session.end(Event.MISBEHAVE)
+            session.end(LifeEvent.MISBEHAVE)
             raise await session.why_ended()
         if reply.HasField("error"):
             log_not_made(session, reply)
-            session.end(Event.CLOSE)
+            session.end(LifeEvent.CLOSE)
             return reply
         session.on_made(self._config.step_timeout)
         made = reply.make

@@ -27,7 +27,7 @@ class Life(Enum):
     LOST = "its process died, or was killed because it hung or misbehaved"
 
 
-class Event(Enum):
+class LifeEvent(Enum):
     """An event that changes a session's state."""
 
     MADE = "made"
@@ -56,22 +56,22 @@ class End(NamedTuple):
     kills: bool
 
 
-ENDS: dict[Event, End] = {
-    Event.CLOSE: End(Life.CLOSED, Reason.SESSION_CLOSED, kills=False),
-    Event.REVOKE: End(Life.CLOSED, Reason.SESSION_CLOSED, kills=False),
-    Event.TERMINATE: End(Life.CLOSED, Reason.SESSION_CLOSED, kills=False),
-    Event.EXPIRE: End(Life.EXPIRED, Reason.SESSION_EXPIRED, kills=False),
-    Event.IDLE: End(Life.EXPIRED, Reason.SESSION_EXPIRED, kills=False),
-    Event.DRAIN: End(Life.DRAINED, Reason.DRAINING, kills=False),
-    Event.OVERRUN: End(Life.LOST, Reason.STEP_TIMEOUT, kills=True),
-    Event.DIE: End(Life.LOST, Reason.SESSION_LOST, kills=True),
-    Event.MISBEHAVE: End(Life.LOST, Reason.SESSION_LOST, kills=True),
+ENDS: dict[LifeEvent, End] = {
+    LifeEvent.CLOSE: End(Life.CLOSED, Reason.SESSION_CLOSED, kills=False),
+    LifeEvent.REVOKE: End(Life.CLOSED, Reason.SESSION_CLOSED, kills=False),
+    LifeEvent.TERMINATE: End(Life.CLOSED, Reason.SESSION_CLOSED, kills=False),
+    LifeEvent.EXPIRE: End(Life.EXPIRED, Reason.SESSION_EXPIRED, kills=False),
+    LifeEvent.IDLE: End(Life.EXPIRED, Reason.SESSION_EXPIRED, kills=False),
+    LifeEvent.DRAIN: End(Life.DRAINED, Reason.DRAINING, kills=False),
+    LifeEvent.OVERRUN: End(Life.LOST, Reason.STEP_TIMEOUT, kills=True),
+    LifeEvent.DIE: End(Life.LOST, Reason.SESSION_LOST, kills=True),
+    LifeEvent.MISBEHAVE: End(Life.LOST, Reason.SESSION_LOST, kills=True),
 }
 
 ALIVE = (Life.MAKING, Life.LIVE)
 
-TRANSITIONS: dict[tuple[Life, Event], Life] = {
-    (Life.MAKING, Event.MADE): Life.LIVE,
+TRANSITIONS: dict[tuple[Life, LifeEvent], Life] = {
+    (Life.MAKING, LifeEvent.MADE): Life.LIVE,
     **{(life, event): end.life for life in ALIVE for event, end in ENDS.items()},
 }
 
@@ -109,41 +109,41 @@ class _Text(NamedTuple):
     metadata: tuple[str, ...] = ("session_id",)
 
 
-_TEXTS: dict[Event, _Text] = {
-    Event.CLOSE: _Text("session {session_id} was closed; make the environment again to go on"),
-    Event.REVOKE: _Text(
+_TEXTS: dict[LifeEvent, _Text] = {
+    LifeEvent.CLOSE: _Text("session {session_id} was closed; make the environment again to go on"),
+    LifeEvent.REVOKE: _Text(
         "session {session_id} was ended: the operator revoked {owner}, or took scope play from it. Ask the "
         "operator for another token"
     ),
-    Event.TERMINATE: _Text(
+    LifeEvent.TERMINATE: _Text(
         "session {session_id} was ended by the server's operator; ask why before you make the environment again"
     ),
-    Event.EXPIRE: _Text(
+    LifeEvent.EXPIRE: _Text(
         "session {session_id} ended: no stream and no request for its lease of {lease} s. Make the environment again, "
         "and ask for a longer lease or keep a stream open",
         ("session_id", "lease"),
     ),
-    Event.IDLE: _Text(
+    LifeEvent.IDLE: _Text(
         "session {session_id} ended: its client sent no request for {idle} s, as long as the operator lets it keep an "
         "environment unused (--max-idle). Make the environment again",
         ("session_id",),
     ),
-    Event.DRAIN: _Text(
+    LifeEvent.DRAIN: _Text(
         "the server was stopped, and its time to finish is over. Once it runs again, or on another server, reset() "
         "makes the environment anew",
         (),
     ),
-    Event.OVERRUN: _Text(
+    LifeEvent.OVERRUN: _Text(
         "the environment did not answer within {timeout} s; its process was killed and session {session_id} is gone. "
         "The operator allows more time with {option}",
         ("session_id", "timeout"),
     ),
-    Event.DIE: _Text(
+    LifeEvent.DIE: _Text(
         "the environment's process {how}; its session {session_id} is gone. The end of its output is in the details. "
         "Make the environment again to go on",
         ("session_id", "pid", "exit_status"),
     ),
-    Event.MISBEHAVE: _Text(
+    LifeEvent.MISBEHAVE: _Text(
         "the environment's process sent what is no answer and was killed; its session {session_id} is gone. Make the "
         "environment again to go on",
         ("session_id", "pid"),
@@ -151,7 +151,7 @@ _TEXTS: dict[Event, _Text] = {
 }
 
 
-def describe_end(event: Event, facts: Mapping[str, str]) -> FaultError:
+def describe_end(event: LifeEvent, facts: Mapping[str, str]) -> FaultError:
     """Returns the error that a client gets for a session that an event ended.
 
     Args:

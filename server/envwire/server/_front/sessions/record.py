@@ -18,8 +18,8 @@ from envwire.server._front.sessions.backlog import COUNTED_FROM, MAX_PENDING, Ba
 from envwire.server._front.sessions.life import (
     ENDS,
     TRANSITIONS,
-    Event,
     Life,
+    LifeEvent,
     describe_end,
     describe_exit,
 )
@@ -296,12 +296,12 @@ class SessionRecord:
             FaultError: The session ended meanwhile.
         """
         self._check_alive()
-        self.life = TRANSITIONS[self.life, Event.MADE]
+        self.life = TRANSITIONS[self.life, LifeEvent.MADE]
         self._note("made")
         self.liveness.timeout = step_timeout
         self._is_made = True
 
-    def end(self, event: Event, **facts: str) -> None:
+    def end(self, event: LifeEvent, **facts: str) -> None:
         """Ends the session as the event's entry in the table says; does nothing if it has ended already.
 
         Args:
@@ -352,7 +352,7 @@ class SessionRecord:
 
     def on_closed(self) -> None:
         """Records that its client closed it on a direct channel."""
-        self.end(Event.CLOSE)
+        self.end(LifeEvent.CLOSE)
 
     def on_lost(self) -> None:
         """Records that the process is gone. The reason is known a moment later, when the exit status is read."""
@@ -363,7 +363,7 @@ class SessionRecord:
     async def _lose(self) -> None:
         status = await self.process.wait_lost()
         known = "unknown" if status is None else str(status)
-        self.end(Event.DIE, how=describe_exit(status), exit_status=known)
+        self.end(LifeEvent.DIE, how=describe_exit(status), exit_status=known)
 
     async def why_ended(self) -> FaultError:
         """Waits until the end reason of a session whose process is gone is known, and returns it."""

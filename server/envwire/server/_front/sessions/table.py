@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.client import Client
 from envwire.server._front.counters import Tally
-from envwire.server._front.sessions.life import Event
+from envwire.server._front.sessions.life import LifeEvent
 from envwire.server._front.sessions.log import log_end, log_not_swept, log_unused
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.session_totals import MakeTimings, SessionTotals, SlotUsage
@@ -211,14 +211,14 @@ class Sessions:
             FaultError: UNKNOWN_SESSION.
         """
         if session := self.live.get(session_id):
-            session.end(Event.TERMINATE)
+            session.end(LifeEvent.TERMINATE)
         elif session_id not in self._ended:
             raise self.unknown(session_id)
 
     def abandon(self, session_id: str) -> None:
         """Ends a session that no client knows of; does nothing if there is none with this id."""
         if session := self.live.get(session_id):
-            session.end(Event.CLOSE)
+            session.end(LifeEvent.CLOSE)
 
     def get(self, session_id: str) -> SessionRecord | None:
         """Returns a live session; None if there is none with this id."""
@@ -271,17 +271,17 @@ class Sessions:
         """
         for session in self:
             if revoked(session.owner):
-                session.end(Event.REVOKE)
+                session.end(LifeEvent.REVOKE)
 
 
 def _sweep(session: SessionRecord, now: float) -> None:
     session.poll()
     if session.liveness.overdue(now):
-        session.end(Event.OVERRUN)
+        session.end(LifeEvent.OVERRUN)
     elif session.liveness.expired(now):
-        session.end(Event.EXPIRE)
+        session.end(LifeEvent.EXPIRE)
     elif (left := session.liveness.idle_left(now)) <= 0:
-        session.end(Event.IDLE)
+        session.end(LifeEvent.IDLE)
     elif session.begins_to_end(left):
         log_unused(session, left)
 

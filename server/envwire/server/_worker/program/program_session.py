@@ -27,7 +27,7 @@ from envwire.server._session.hosted_env import WarningLog
 from envwire.server._session.session import Session
 from envwire.server._session.states import TRANSITIONS, Event
 from envwire.server._worker.program.program import Program
-from envwire.server._worker.recorded_session import RecordedSession
+from envwire.server._worker.recording_session import RecordingSession
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Attachments, Packet
 
@@ -253,7 +253,7 @@ class ProgramSession(Session):
             self.program.leave()
 
 
-class RecordedProgramSession(RecordedSession, ProgramSession):
+class RecordingProgramSession(RecordingSession, ProgramSession):
     """A session whose requests a program answers, and that is recorded."""
 
     @property

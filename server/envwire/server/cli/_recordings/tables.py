@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from envwire.codec import decode_env_spec, decode_space, gymnasium_family
 from envwire.server._grammar import counted
-from envwire.server._recording.episodes import Episode, episodes
+from envwire.server._recording.episodes import RecordedEpisode, episodes
 from envwire.server._recording.files import RecordedSession, RecordingError
 from envwire.server.cli._console import tracked
 from envwire.v1 import environment_pb2 as pb
@@ -57,7 +57,7 @@ def write_csv(recordings: list[RecordedSession], path: Path) -> str:
     return counted(count, "row")
 
 
-def _rows(episode: Episode) -> Iterator[tuple[Any, ...]]:
+def _rows(episode: RecordedEpisode) -> Iterator[tuple[Any, ...]]:
     first, *rest = episode.observations
     yield 0, "", _text(episode.seed), "", "", "", "", _text(first)
     steps = zip(
@@ -192,7 +192,7 @@ def _described(made: pb.MakeResponse) -> Any:
     return env
 
 
-def _buffer(episode: Episode, number: int) -> Any:
+def _buffer(episode: RecordedEpisode, number: int) -> Any:
     data_collector: Any = importlib.import_module("minari.data_collector")
     buffer: Any = data_collector.EpisodeBuffer(
         id=number,

@@ -39,7 +39,7 @@ def dialled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     far = farm_pb2.Allocation(address="203.0.113.7:1", ticket=b"ticket")
     monkeypatch.setattr(gateway, "_allocate", lambda *_: far)
-    monkeypatch.setattr(gateway, "Connection", dial)
+    monkeypatch.setattr(gateway, "GrpcConnection", dial)
     return found
 
 

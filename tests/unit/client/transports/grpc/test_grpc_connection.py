@@ -8,7 +8,7 @@ from unittest.mock import create_autospec
 import grpc
 import pytest
 
-from envwire.client._transports.grpc.grpc_connection import Connection
+from envwire.client._transports.grpc.grpc_connection import GrpcConnection
 from envwire.client._transports.targets import ConnectWait
 from envwire.client.credentials import Credentials
 from envwire.client.errors import ServerUnavailableError
@@ -28,9 +28,9 @@ def test_a_proxy_that_finds_no_server_is_no_connection(details: str, connected: 
     error = create_autospec(grpc.Call, instance=True)
     error.code.return_value = grpc.StatusCode.UNAVAILABLE
     error.details.return_value = details
-    connection = create_autospec(Connection, instance=True)
+    connection = create_autospec(GrpcConnection, instance=True)
     connection.target, connection._proxy = "localhost:50051", None
-    failure = Connection.failure(connection, error, 1.0)
+    failure = GrpcConnection.failure(connection, error, 1.0)
     assert isinstance(failure, ServerUnavailableError)
     assert failure.connected is connected
 
@@ -40,14 +40,14 @@ def test_a_last_attempt_without_time_does_not_hide_that_the_others_were_refused(
 ) -> None:
     refusal = "failed to connect to all addresses; last error: connection refused"
 
-    def missing(_: Connection, deadline: float) -> str:
+    def missing(_: GrpcConnection, deadline: float) -> str:
         left = deadline - time.monotonic()
         time.sleep(max(0.0, min(left, 0.01)))
         return refusal if left > 0.01 else "Deadline Exceeded"
 
-    monkeypatch.setattr(Connection, "_missing", missing)
+    monkeypatch.setattr(GrpcConnection, "_missing", missing)
     with pytest.raises(ServerUnavailableError, match="nothing listens"):
-        Connection("127.0.0.1:1", ConnectWait(0.05, refused=True), Credentials())
+        GrpcConnection("127.0.0.1:1", ConnectWait(0.05, refused=True), Credentials())
     refusal = "Socket closed"
     with pytest.raises(ServerUnavailableError, match="no server answers"):
-        Connection("127.0.0.1:1", ConnectWait(0.05, refused=True), Credentials())
+        GrpcConnection("127.0.0.1:1", ConnectWait(0.05, refused=True), Credentials())

@@ -9,7 +9,7 @@ import grpc
 import pytest
 
 from envwire.client._transports.grpc import grpc_transports, unary
-from envwire.client._transports.grpc.grpc_connection import Connection
+from envwire.client._transports.grpc.grpc_connection import GrpcConnection
 from envwire.client._transports.targets import ConnectWait
 from envwire.client.credentials import Credentials
 from envwire.client.errors import RequestTimeoutError
@@ -27,12 +27,12 @@ class Stuck:
 
 
 def test_a_wait_for_a_thread_that_is_stuck_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    connection = create_autospec(Connection, instance=True)
+    connection = create_autospec(GrpcConnection, instance=True)
     connection.channel = create_autospec(grpc.Channel, instance=True)
     connection.in_use = threading.Lock()
     connection.target, connection.metadata = "localhost:50051", ()
     connection.channel.unary_unary.return_value.future.return_value = Stuck()
-    monkeypatch.setattr(grpc_transports, "Connection", lambda *_: connection)
+    monkeypatch.setattr(grpc_transports, "GrpcConnection", lambda *_: connection)
     transport = unary.UnaryTransport(
         "localhost:50051", ConnectWait(0.0, refused=False), Credentials()
     )

@@ -10,7 +10,7 @@ from unittest import mock
 import pytest
 
 from envwire.codec import FaultError
-from envwire.server._front.sessions.life import ALIVE, ENDS, TRANSITIONS, Event, Life
+from envwire.server._front.sessions.life import ALIVE, ENDS, TRANSITIONS, Life, LifeEvent
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._processes.resources import ProcessorTime
 from tests.each import each
@@ -42,7 +42,7 @@ class Process:
         self.done.append("kill")
 
 
-def lead(*events: Event) -> tuple[SessionRecord, list[str]]:
+def lead(*events: LifeEvent) -> tuple[SessionRecord, list[str]]:
     """Returns a session after the given events, and the calls of its process."""
 
     async def main() -> SessionRecord:
@@ -50,7 +50,7 @@ def lead(*events: Event) -> tuple[SessionRecord, list[str]]:
         session = SessionRecord(60.0, lambda: 0.0, 120.0, on_end, process, "name")
         session.owner = "token alice"
         for event in events:
-            if event is Event.MADE:
+            if event is LifeEvent.MADE:
                 session.on_made(step_timeout=30.0)
             else:
                 session.end(event, how="exited with status 1", exit_status="1")
@@ -60,11 +60,11 @@ def lead(*events: Event) -> tuple[SessionRecord, list[str]]:
     return asyncio.run(main()), process.done
 
 
-BEFORE = {Life.MAKING: (), Life.LIVE: (Event.MADE,)}
+BEFORE = {Life.MAKING: (), Life.LIVE: (LifeEvent.MADE,)}
 
 
 @each(("life", "event"), list(itertools.product(ALIVE, ENDS)))
-def test_each_end_does_what_the_table_says(life: Life, event: Event) -> None:
+def test_each_end_does_what_the_table_says(life: Life, event: LifeEvent) -> None:
     session, done = lead(*BEFORE[life], event)
     assert session.life is TRANSITIONS[life, event] is ENDS[event].life
     assert session.end_reason is not None
@@ -75,9 +75,9 @@ def test_each_end_does_what_the_table_says(life: Life, event: Event) -> None:
 
 
 @each(("first", "second"), list(itertools.product(ENDS, ENDS)))
-def test_the_first_end_counts(first: Event, second: Event) -> None:
-    session, done = lead(Event.MADE, first, second)
-    once, done_once = lead(Event.MADE, first)
+def test_the_first_end_counts(first: LifeEvent, second: LifeEvent) -> None:
+    session, done = lead(LifeEvent.MADE, first, second)
+    once, done_once = lead(LifeEvent.MADE, first)
     assert session.life is once.life
     assert str(session.end_reason) == str(once.end_reason).replace(once.id, session.id)
     assert done == done_once
@@ -85,28 +85,30 @@ def test_the_first_end_counts(first: Event, second: Event) -> None:
 
 def test_only_a_process_that_may_hang_or_lie_is_killed() -> None:
     killed = {event for event, end in ENDS.items() if end.kills}
-    assert killed == {Event.OVERRUN, Event.DIE, Event.MISBEHAVE}
+    assert killed == {LifeEvent.OVERRUN, LifeEvent.DIE, LifeEvent.MISBEHAVE}
 
 
 @pytest.mark.parametrize(
-    ("before", "option"), [((), "--make-timeout"), ((Event.MADE,), "--step-timeout")]
+    ("before", "option"), [((), "--make-timeout"), ((LifeEvent.MADE,), "--step-timeout")]
 )
-def test_the_option_that_allows_more_time_is_named(before: tuple[Event, ...], option: str) -> None:
-    reason = lead(*before, Event.OVERRUN)[0].end_reason
+def test_the_option_that_allows_more_time_is_named(
+    before: tuple[LifeEvent, ...], option: str
+) -> None:
+    reason = lead(*before, LifeEvent.OVERRUN)[0].end_reason
     assert reason is not None
     assert reason.message.endswith(f"more time with {option}")
 
 
 @pytest.mark.parametrize("event", ENDS)
-def test_what_is_made_too_late_has_ended(event: Event) -> None:
+def test_what_is_made_too_late_has_ended(event: LifeEvent) -> None:
     with pytest.raises(FaultError) as fault:
-        lead(event, Event.MADE)
+        lead(event, LifeEvent.MADE)
     assert fault.value.reason is ENDS[event].reason
 
 
 def test_a_session_has_the_time_to_be_made_and_then_that_of_a_step() -> None:
     assert lead()[0].liveness.timeout == 120.0
-    assert lead(Event.MADE)[0].liveness.timeout == 30.0
+    assert lead(LifeEvent.MADE)[0].liveness.timeout == 30.0
 
 
 def test_every_stage_is_reached_and_the_ended_go_nowhere() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from envwire.server._front.sessions.life import Event
+from envwire.server._front.sessions.life import LifeEvent
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.session_totals import SessionTotals
 from envwire.server._ipc.scoreboard import Counters
@@ -52,7 +52,7 @@ def test_sessions_of_a_process_count_its_time_once(shared: bool) -> None:
         for _ in range(2):
             session = record(process)
             burn(0.05)
-            session.end(Event.CLOSE)
+            session.end(LifeEvent.CLOSE)
             totals.add(session)
         return totals
 

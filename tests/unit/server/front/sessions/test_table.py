@@ -9,7 +9,7 @@ import pytest
 
 from envwire.codec import FaultError, Reason
 from envwire.server._front.front import find_step
-from envwire.server._front.sessions.life import Event
+from envwire.server._front.sessions.life import LifeEvent
 from envwire.server._front.sessions.table import Sessions
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import session_header
@@ -72,7 +72,7 @@ class Idle:
 
     def __init__(self, name: str, fails: bool) -> None:
         self.id, self._fails = name, fails
-        self.events: list[Event] = []
+        self.events: list[LifeEvent] = []
         self.liveness = SimpleNamespace(overdue=lambda _: False, expired=lambda _: True)
         self.end = self.events.append
 
@@ -90,7 +90,7 @@ def test_a_session_that_fails_does_not_keep_the_others_from_being_swept(
     for each in there:
         sessions.add(cast("Any", each))
     sessions.sweep()
-    assert [each.events for each in there] == [[Event.EXPIRE], [], [Event.EXPIRE]]
+    assert [each.events for each in there] == [[LifeEvent.EXPIRE], [], [LifeEvent.EXPIRE]]
     assert "broken scoreboard" in caplog.text
 
 

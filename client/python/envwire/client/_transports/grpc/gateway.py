@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 
 from envwire.client._transports.grpc.grpc_connection import (
     PATHS,
-    Connection,
+    GrpcConnection,
     open_channel,
     status_of,
 )
@@ -71,8 +71,8 @@ class TicketCredentials(Credentials):
 
 
 def make_with_ticket(
-    gateway: Connection, message: bytes, timeout: float
-) -> tuple[Connection, Reply] | None:
+    gateway: GrpcConnection, message: bytes, timeout: float
+) -> tuple[GrpcConnection, Reply] | None:
     """Makes an environment at a server that a gateway names.
 
     Args:
@@ -92,7 +92,7 @@ def make_with_ticket(
     try:
         # If a token would need TLS here, the session's secret does too.
         gateway.credentials.check_target(allocation.address)
-        there = Connection(allocation.address, _CONNECT, credentials)
+        there = GrpcConnection(allocation.address, _CONNECT, credentials)
     except RemoteError as error:
         _log.info("%s has room and is not used: %s", allocation.address, error)
         return None
@@ -103,7 +103,7 @@ def make_with_ticket(
     return there, reply
 
 
-def _allocate(gateway: Connection, request: pb.MakeRequest) -> farm_pb2.Allocation | None:
+def _allocate(gateway: GrpcConnection, request: pb.MakeRequest) -> farm_pb2.Allocation | None:
     """Returns a slot for a Make; None for a copy, whose server is known, or if the farm has no free slot."""
     if request.HasField("copy_of"):
         return None
@@ -123,14 +123,14 @@ def _allocate(gateway: Connection, request: pb.MakeRequest) -> farm_pb2.Allocati
         return None
 
 
-def _with_ticket(gateway: Connection, ticket: bytes) -> TicketCredentials:
+def _with_ticket(gateway: GrpcConnection, ticket: bytes) -> TicketCredentials:
     given = {each.name: getattr(gateway.credentials, each.name) for each in fields(Credentials)}
     trace = tuple(each for each in gateway.metadata or () if each[0] in _TRACE)
     given.update(token=None, ticket=ticket, trace=trace)
     return TicketCredentials(**given)
 
 
-def _make(there: Connection, message: bytes, timeout: float) -> Reply | None:
+def _make(there: GrpcConnection, message: bytes, timeout: float) -> Reply | None:
     """Makes the environment; returns None if the gateway may know another server."""
     deadline = time.monotonic() + timeout
     try:
@@ -159,7 +159,7 @@ class _SilentError(Exception):
     """A server that accepted a Make does not answer."""
 
 
-def _answered(there: Connection, message: bytes, deadline: float) -> bytes:
+def _answered(there: GrpcConnection, message: bytes, deadline: float) -> bytes:
     """Sends a Make, and returns the answer.
 
     Raises:

@@ -83,7 +83,7 @@ _OPTIONS = (
 )
 
 
-class Connection:
+class GrpcConnection:
     """A channel to a server that has answered at least once.
 
     Args:
@@ -196,7 +196,7 @@ def is_refusal(details: str) -> bool:
     return "refused" in details and "failed to connect" in details
 
 
-def followed(connection: Connection, made: pb.MakeResponse) -> Connection:
+def followed(connection: GrpcConnection, made: pb.MakeResponse) -> GrpcConnection:
     """Returns a connection to the address that a session's server advertises, if the same server answers there.
 
     Args:
@@ -209,7 +209,7 @@ def followed(connection: Connection, made: pb.MakeResponse) -> Connection:
         _log.info("the advertised address %r is not HOST:PORT", made.address)
         return connection
     try:
-        there = Connection(made.address, _FOLLOW, connection.credentials)
+        there = GrpcConnection(made.address, _FOLLOW, connection.credentials)
     except RemoteError as error:
         _log.info("the advertised address %s cannot be used: %s", made.address, error)
         return connection
@@ -224,7 +224,7 @@ def followed(connection: Connection, made: pb.MakeResponse) -> Connection:
 def probe(target: str, credentials: Credentials, timeout: float) -> bool:
     """Returns whether a server answers within `timeout` seconds, on a separate connection."""
     try:
-        Connection(target, ConnectWait(timeout, refused=True), credentials).close()
+        GrpcConnection(target, ConnectWait(timeout, refused=True), credentials).close()
     except ServerUnavailableError:
         return False
     return True

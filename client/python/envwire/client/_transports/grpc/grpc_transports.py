@@ -18,7 +18,7 @@ from envwire.client._transports.grpc.forking import forks
 from envwire.client._transports.grpc.gateway import make_with_ticket
 from envwire.client._transports.grpc.grpc_connection import (
     INTERACT,
-    Connection,
+    GrpcConnection,
     followed,
     probe,
     status_of,
@@ -49,15 +49,15 @@ class GrpcTransport(Transport):
         connection: The connection.
 
     Raises:
-        RemoteError: No connection could be made (see `Connection`).
+        RemoteError: No connection could be made (see `GrpcConnection`).
     """
 
     def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
         self._held: threading.Lock | None = None
         self._cut = False
-        self._use(Connection(target, wait, credentials))
+        self._use(GrpcConnection(target, wait, credentials))
 
-    def _use(self, connection: Connection) -> None:
+    def _use(self, connection: GrpcConnection) -> None:
         """Uses this connection for all further calls."""
         self.connection = connection
         connection.rest, connection.interrupt = self._rest, self._cut_call
@@ -143,7 +143,7 @@ class OpenStream:
         connection: The connection that it uses.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: GrpcConnection) -> None:
         self.requests: SimpleQueue[bytes | None] = SimpleQueue()
         stream_stream: Any = connection.channel.stream_stream
         requests = iter(self.requests.get, None)
@@ -175,7 +175,7 @@ class StreamTransport(GrpcTransport):
         self._timeout = 0.0
         super().__init__(target, wait, credentials)
 
-    def _use(self, connection: Connection) -> None:
+    def _use(self, connection: GrpcConnection) -> None:
         super()._use(connection)
         self._end()
 

@@ -13,7 +13,12 @@ import grpc
 from envwire.client._errors import timed_out
 from envwire.client._session.requests import GET_STATS
 from envwire.client._transports.grpc.forking import forks
-from envwire.client._transports.grpc.grpc_connection import PATHS, Connection, status_of, trailer
+from envwire.client._transports.grpc.grpc_connection import (
+    PATHS,
+    GrpcConnection,
+    status_of,
+    trailer,
+)
 from envwire.client._transports.grpc.grpc_transports import (
     END_SECONDS,
     GrpcTransport,
@@ -48,7 +53,7 @@ class UnaryTransport(GrpcTransport):
         self._awaited: tuple[str, Any, float] = "", None, 0.0
         self._look_at = 0.0
 
-    def _use(self, connection: Connection) -> None:
+    def _use(self, connection: GrpcConnection) -> None:
         super()._use(connection)
         self._end_presence()
         unary = connection.channel.unary_unary

@@ -14,7 +14,7 @@ from envwire.v1.recording_pb2 import RecordingEnd
 from envwire.wire.frames import Packet
 
 
-class RecordedSession(Session):
+class RecordingSession(Session):
     """A session that records what it serves. A subclass, so that other sessions do not pay for it, not even a check.
 
     Repeated requests (answered with the kept reply) and refused ones are not recorded.
