@@ -39,7 +39,6 @@ class _Remote(RemoteEnv):
         return str(self._handle)
 
     def call(self, name: str, *args: Any) -> Any:
-        """Calls a method of the environment."""
         return self._call_method(name, *args)
 
 

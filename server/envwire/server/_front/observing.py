@@ -64,7 +64,6 @@ class _Camera:
             await asyncio.sleep(min(pause, _MAX_PAUSE_SECONDS))
 
     async def next(self) -> Picture:
-        """Returns the next picture."""
         return await asyncio.shield(self._next)
 
 

@@ -187,7 +187,6 @@ class StepLine:
             self._sent.append(self._waiting.popleft())
 
     def _may_send(self, driver: Any) -> bool:
-        """Returns whether a step may be sent ahead."""
         in_step = driver.in_flight == len(self._sent) and not driver.session.notices
         return in_step and bool(driver.sends_ahead)
 

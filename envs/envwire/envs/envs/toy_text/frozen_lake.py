@@ -103,7 +103,6 @@ class FrozenLakeEnv(Env["int | np.integer[Any]", "int | np.integer[Any]"]):
         self.lastaction: int | None = None
 
     def _outcomes(self, state: int, action: int, rewards: dict[bytes, float]) -> list[Transition]:
-        """The possible outcomes of an action in a state."""
         if self._tile(state) in (b"G", b"H"):
             return [(1.0, state, 0, True)]
         side = len(self._turns) // 2

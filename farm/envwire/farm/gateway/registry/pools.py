@@ -65,7 +65,6 @@ class _Pool:
             heapq.heapify(self._heap)
 
     def remove(self, member: Member) -> None:
-        """Removes a server."""
         self._current.pop(member, None)
 
     def first(self, matches: Callable[[Member], bool]) -> _Entry | None:

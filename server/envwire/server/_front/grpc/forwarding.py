@@ -120,7 +120,6 @@ class _ClientEnd(PipeEnd):
             super().resume_reading()
 
     def abort(self) -> None:
-        """Closes the connection."""
         if self._transport is not None:
             self._transport.abort()
 
