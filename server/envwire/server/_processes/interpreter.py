@@ -1,4 +1,4 @@
-"""The interpreter that runs environments: the server's own, or one that the operator named.
+"""The interpreter that runs environments, the server's own or one that the operator named, and its fingerprint.
 
 Another interpreter has its own packages, but imports this installation's code, so that both ends of a session's link
 always run the same version. The path is passed as an argument, because code must not come from a place that an
@@ -7,15 +7,21 @@ environment can write to.
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
+from importlib.metadata import distributions
+from pathlib import Path
 
 from envwire.server._processes.forkserver_start import CONFINED_START, PROGRAM, ForkserverError
 from envwire.server.config import ServerConfig
+from envwire.v1.environment_pb2 import LibraryInfo
 from envwire.wire.version import VERSION
 
 #: Oldest versions that environment processes support.
@@ -53,6 +59,9 @@ _SECRETS = frozenset(
 #: Value that hides all devices from CUDA and HIP, which read device numbers up to the first invalid one.
 _NO_DEVICE = "-1"
 _DEVICE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+_CPU = Path("/proc/cpuinfo")
+#: Characters of a fingerprint.
+_FINGERPRINT_LENGTH = 16
 
 
 class Interpreter:
@@ -149,3 +158,34 @@ def _numbers(version: str) -> tuple[int, ...]:
     """Returns the leading numbers of a version: (6, 31, 1) for "6.31.1", (6, 32) for "6.32rc1"."""
     leading = re.match(r"\d+(\.\d+)*", version)
     return tuple(map(int, leading[0].split("."))) if leading else ()
+
+
+def fingerprint(libraries: Iterable[LibraryInfo], others: Iterable[str]) -> str:
+    """Returns the fingerprint of this machine, its packages and the libraries that make environments.
+
+    Numbers depend on the packages and on the processor's features, by which NumPy chooses its loops.
+
+    Args:
+        libraries: The libraries that make environments.
+        others: Packages of an interpreter that is not the server's own, each as NAME==VERSION.
+    """
+    packages = sorted({f"{each.name}=={each.version}" for each in distributions()})
+    facts = [
+        platform.python_version(),
+        platform.machine(),
+        *_processor_features(),
+        *packages,
+        *(f"{each.name}=={each.version}" for each in libraries),
+        *sorted(others),
+    ]
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:_FINGERPRINT_LENGTH]
+
+
+def _processor_features() -> list[str]:
+    """Returns the features of the first processor, in their order; empty if the system does not list them."""
+    try:
+        lines = _CPU.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    listed = (line.partition(":")[2] for line in lines if line.startswith(("flags", "Features")))
+    return sorted(next(listed, "").split())

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import logging
 import os
-import platform
 import random
 import socket
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
-from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -24,45 +21,10 @@ from envwire.farm.v1 import farm_pb2
 from envwire.server._front.farm.orders import AdminOrders, ChannelOrders, gateway_client
 from envwire.server._front.farm.tunnelling import carry_connection
 from envwire.server._front.front import Front
+from envwire.server._processes.interpreter import fingerprint
 from envwire.server._settings.listening import host_of, is_unspecified, local_target
 from envwire.server.config import ServerConfig
-from envwire.v1.environment_pb2 import LibraryInfo
 from envwire.wire.addresses import NO_PROXY
-
-_CPU = Path("/proc/cpuinfo")
-_LENGTH = 16
-
-
-def fingerprint(libraries: Iterable[LibraryInfo], others: Iterable[str]) -> str:
-    """Returns the fingerprint of this machine, its packages and the libraries that make environments.
-
-    Numbers depend on the packages and on the processor's features, by which NumPy chooses its loops.
-
-    Args:
-        libraries: The libraries that make environments.
-        others: Packages of an interpreter that is not the server's own, each as NAME==VERSION.
-    """
-    packages = sorted({f"{each.name}=={each.version}" for each in distributions()})
-    facts = [
-        platform.python_version(),
-        platform.machine(),
-        *_processor_features(),
-        *packages,
-        *(f"{each.name}=={each.version}" for each in libraries),
-        *sorted(others),
-    ]
-    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:_LENGTH]
-
-
-def _processor_features() -> list[str]:
-    """Returns the features of the first processor, in their order; empty if the system does not list them."""
-    try:
-        lines = _CPU.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return []
-    listed = (line.partition(":")[2] for line in lines if line.startswith(("flags", "Features")))
-    return sorted(next(listed, "").split())
-
 
 _log = logging.getLogger("envwire.server")
 

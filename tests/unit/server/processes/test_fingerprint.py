@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envwire.server._front.farm.joining import fingerprint
+from envwire.server._processes.interpreter import fingerprint
 from envwire.v1 import environment_pb2 as pb
 
 
