@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,6 +48,10 @@ class Frames(gym.Env[Any, Any]):
         self._steps += 1
         info = {"steps": self._steps, "noise": self.np_random.random(1000)} if self._chatty else {}
         return self._observation(), float(self._steps * 10 + action), False, False, info
+
+    def imported(self) -> list[str]:
+        """Returns the names of the modules in its process."""
+        return list(sys.modules)
 
     def _observation(self) -> Any:
         # The same memory each time: whoever sends it must have sent it before the next step.

@@ -14,7 +14,8 @@ from envwire.client._transports.direct.encodings import offer_encodings
 from envwire.server import Server
 from envwire.testing.comparing import identical
 from envwire.v1 import direct_pb2
-from envwire.wire.encodings import zstandard
+from envwire.wire.encodings import LIBRARIES, zstandard
+from tests.direct.conftest import SETTINGS
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.relay import Cut
 from tests.direct.test_steps_ahead import ACTIONS, _soon, copied, expected, relayed
@@ -104,3 +105,25 @@ def test_a_server_can_refuse_to_compress() -> None:
 def test_another_word_is_refused() -> None:
     with pytest.raises(ValueError, match="unknown compression='gzip'; choose one of auto, zstd"):
         RemoteEnv("localhost:1", "CartPole-v1", compression="gzip")
+
+
+OPEN = {"host": "0.0.0.0", "insecure": True, "allow_methods": ["imported"]}
+
+
+@pytest.mark.parametrize(
+    ("settings", "imports"),
+    [
+        (OPEN, True),
+        (OPEN | {"compression": "off"}, False),
+        ({}, False),
+    ],
+)
+def test_sessions_for_other_machines_find_the_library_imported(
+    settings: dict[str, Any], imports: bool
+) -> None:
+    """It took longer than all else of a new channel."""
+    with (
+        Server(["direct/*"], **SETTINGS, **settings) as server,
+        RemoteEnv(server.target, FRAMES, transport="stream") as env,
+    ):
+        assert set(env.get_wrapper_attr("imported")()).isdisjoint(LIBRARIES) is not imports

@@ -129,12 +129,16 @@ class _StandardLibrary:
         return content
 
 
+LIBRARIES: Final = ("compression.zstd", "zstandard")
+"""The modules of which the first that is installed is used."""
+
+
 def zstandard() -> Zstandard | None:
     """Returns a new compressor, with memory of its own; None if no library is installed."""
     with contextlib.suppress(ImportError):
-        return _StandardLibrary(importlib.import_module("compression.zstd"))
+        return _StandardLibrary(importlib.import_module(LIBRARIES[0]))
     with contextlib.suppress(ImportError):
-        return _Package(importlib.import_module("zstandard"))
+        return _Package(importlib.import_module(LIBRARIES[1]))
     return None
 
 

@@ -20,6 +20,7 @@ from envwire.server._hosting.imports import import_named
 from envwire.server._hosting.library import PETTINGZOO_PREFIX, Library, unmatched
 from envwire.server._ipc.refusals import unknown_environment
 from envwire.v1 import environment_pb2
+from envwire.wire.encodings import LIBRARIES
 from envwire.wire.version import VERSION
 
 #: What `make` and `make_vec` of `envwire.envs` import when they are first called.
@@ -174,7 +175,9 @@ def list_environments(catalogue: Catalogue) -> environment_pb2.ListEnvironmentsR
     return response
 
 
-def preload(catalogue: Catalogue, imported: Callable[[str], None]) -> None:
+def preload(
+    catalogue: Catalogue, imported: Callable[[str], None], compressing: bool = False
+) -> None:
     """Imports what the listed environments need, so that forked sessions start quickly.
 
     A module that cannot be imported is skipped; a client that makes its environment gets the error.
@@ -182,10 +185,12 @@ def preload(catalogue: Catalogue, imported: Callable[[str], None]) -> None:
     Args:
         catalogue: The environments.
         imported: Called with the name of each module after its import.
+        compressing: Whether arrays may be compressed: that library takes longer than all else of a new channel.
     """
     points = (listing.spec.entry_point for listing in catalogue.listings.values())
     modules = (point.partition(":")[0] for point in points if isinstance(point, str))
-    for module in dict.fromkeys([*_IMPORTED_LATE, *modules]):
+    late = [*_IMPORTED_LATE, *(LIBRARIES if compressing else ())]
+    for module in dict.fromkeys([*late, *modules]):
         with contextlib.suppress(Exception):  # a third-party module may raise anything
             importlib.import_module(module)
         imported(module)

@@ -52,6 +52,11 @@ def _load(config: ServerConfig, watch: ThreadWatch) -> Catalogue:
     )
 
 
+def _compresses(config: ServerConfig) -> bool:
+    """Returns whether arrays may be compressed, as for clients on other machines."""
+    return config.compression != "off" and bool(config.join or not config.loopback)
+
+
 def _load_and_tell(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
     """Loads the catalogue and reports it, or the error, to the front: one line of JSON, then the list."""
     watch = ThreadWatch()
@@ -63,7 +68,7 @@ def _load_and_tell(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
         answer.write(json.dumps({"error": text}).encode() + b"\n")
         return None
     if config.start != "spawn":
-        preload(catalogue, watch.imported)
+        preload(catalogue, watch.imported, _compresses(config))
     pin_sources()
     libraries = [[library.name, library.version] for library in catalogue.libraries]
     offer = {
