@@ -8,6 +8,7 @@ from envwire.conformance.proxy import Behaviour
 from envwire.conformance.raw.direct_link import ENCODED, HEADER
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
+from tests.conformance.mutants.mailbox_port import Mailboxed
 from tests.conformance.mutants.mutant import caught_by
 
 WHOLE = "encoded.encoded-arrays-come-whole[direct]"
@@ -64,6 +65,16 @@ class Encoding(Behaviour):
 @caught_by("encoded.nothing-is-encoded-unasked[direct]")
 class NamesEncodingsUnasked(Encoding):
     """Names encodings to all clients."""
+
+
+@caught_by("encoded.nothing-is-encoded-on-a-unix-socket[direct]")
+class NamesEncodingsOnUnixSockets(Mailboxed):
+    """Names encodings on every channel."""
+
+    def greet(self, answer: direct_pb2.HelloResponse) -> direct_pb2.HelloResponse:
+        if answer.HasField("welcome"):
+            answer.welcome.encodings.append(_ZSTD)
+        return answer
 
 
 @caught_by(WHOLE)
