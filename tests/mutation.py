@@ -2,7 +2,8 @@
 
 `python -m tests.mutation` lists the changes that no test noticed: each is a test that is missing, or code that does
 nothing. The changes are drawn at random with a seed. They are made in copies of the checkout, in processes forked from
-one that has imported the libraries, because an import takes longer than most of these tests.
+one that has imported the libraries, because an import takes longer than most of these tests. Of a folder's own unit
+tests, only those run that reach the changed line.
 
 What it prints can be given back with `--again`, to see whether new tests notice those that survived.
 """
@@ -20,15 +21,20 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
 
+from tests.reached import Chosen, Reached, Tracer
+
 ROOT = Path(__file__).parent.parent
 #: Longest run of the tests of one mutant; a loop without an end takes as long.
 SECONDS = 300.0
+#: Longest run of one test.
+TEST_SECONDS = 60.0
 SOURCES = (
     "protos",
     "envs",
@@ -103,7 +109,7 @@ class Mutant(NamedTuple):
 
 
 def mutants(folder: str, path: Path) -> Iterator[Mutant]:
-    """Yields all changes of a file that can be compiled."""
+    """Yields all changes of a file, of which some cannot be compiled."""
     text = path.read_bytes()
     starts = [0]
     for line in text.splitlines(keepends=True):
@@ -114,10 +120,7 @@ def mutants(folder: str, path: Path) -> Iterator[Mutant]:
             assert place.end_col_offset is not None
             begin = starts[place.lineno - 1] + place.col_offset
             end = starts[place.end_lineno - 1] + place.end_col_offset
-            mutant = Mutant(folder, path.relative_to(ROOT), place.lineno, begin, end, new)
-            with contextlib.suppress(SyntaxError):
-                ast.parse(mutant.text())
-                yield mutant
+            yield Mutant(folder, path.relative_to(ROOT), place.lineno, begin, end, new)
 
 
 def _nodes(node: ast.AST) -> Iterator[ast.AST]:
@@ -186,7 +189,15 @@ def drawn(count: int, seed: int) -> list[Mutant]:
         for path in sorted((ROOT / folder).rglob("*.py"))
         for mutant in mutants(folder, path)
     ]
-    return random.Random(seed).sample(every, min(count, len(every)))
+    random.Random(seed).shuffle(every)
+    return list(islice(filter(_compiles, every), count))
+
+
+def _compiles(mutant: Mutant) -> bool:
+    with contextlib.suppress(SyntaxError):
+        ast.parse(mutant.text())
+        return True
+    return False
 
 
 def named(lines: Path) -> list[Mutant]:
@@ -209,12 +220,20 @@ def named(lines: Path) -> list[Mutant]:
     return [found[name] for name in names]
 
 
-def survives(mutant: Mutant, copy: Path, tests: str) -> bool:
-    """Returns whether tests pass in a copy of the checkout that has a mutant."""
+def survives(mutant: Mutant, copy: Path, tests: str, reached: Reached | None) -> bool:
+    """Returns whether tests pass in a copy of the checkout that has a mutant; those that reach it, if that is known."""
+    plugins = list[object]()
+    if reached is not None:
+        source = (ROOT / mutant.path).read_bytes()
+        chosen = reached.tests(str(mutant.path), source, mutant.line)
+        if not chosen:
+            return True
+        tests = " ".join(sorted({test.partition("::")[0] for test in chosen}))
+        plugins = [Chosen(chosen)]
     changed = copy / mutant.path
     changed.write_bytes(mutant.text())
     try:
-        return passes(tests, copy)
+        return passes(tests, copy, plugins)
     finally:
         shutil.copyfile(ROOT / mutant.path, changed)
 
@@ -226,11 +245,24 @@ def own_tests(mutant: Mutant) -> str:
     return str(Path(own) / inner) if (ROOT / own / inner).is_dir() else own
 
 
-def passes(tests: str, copy: Path) -> bool:
+def trace(tests: str, copy: Path, mutated: Iterable[Mutant]) -> Reached:
+    """Runs tests in a copy of the checkout, all of which have to pass; returns which reach the lines of some files."""
+    names = {str(mutant.path) for mutant in mutated}
+    noted = copy / "reached.json"
+    tracer = Tracer({str(copy / name): name for name in names}, noted)
+    assert passes(tests, copy, [tracer], SECONDS), f"unchanged, it fails as well: {tests}"
+    return Reached.read(noted)
+
+
+def passes(
+    tests: str, copy: Path, plugins: Sequence[object] = (), timeout: float = TEST_SECONDS
+) -> bool:
     """Returns whether tests pass in a copy of the checkout."""
     pid = os.fork()
     if pid == 0:
-        _run_tests(copy, [path for path in tests.split() if (copy / path).exists()])
+        _run_tests(
+            copy, [path for path in tests.split() if (copy / path).exists()], plugins, timeout
+        )
     return _ends_well(pid)
 
 
@@ -245,7 +277,7 @@ def _ends_well(pid: int) -> bool:
     return os.waitpid(pid, 0)[1] == 0
 
 
-def _run_tests(copy: Path, paths: list[str]) -> None:
+def _run_tests(copy: Path, paths: list[str], plugins: Sequence[object], timeout: float) -> None:
     import pytest
 
     status = 1
@@ -259,8 +291,8 @@ def _run_tests(copy: Path, paths: list[str]) -> None:
         sys.path[:0] = places
         os.environ |= {"PYTHONPATH": os.pathsep.join(places), "PYTHONDONTWRITEBYTECODE": "1"}
         sys.dont_write_bytecode = True
-        options = ["-x", "-q", "-p", "no:cacheprovider", "--tb=no", "--timeout=60"]
-        status = int(pytest.main([*options, "-m", "not (long or slow)", *paths]))
+        options = ["-x", "-q", "-p", "no:cacheprovider", "--tb=no", f"--timeout={timeout}"]
+        status = int(pytest.main([*options, "-m", "not (long or slow)", *paths], plugins))
     finally:
         os._exit(status)
 
@@ -284,10 +316,12 @@ def main() -> int:
         for number in range(asked.workers):
             copies.put(_copy(Path(folder) / str(number)))
 
+        reached = dict[str, Reached]()
+
         def check(mutant: Mutant, tests: str) -> bool:
             copy = copies.get()
             try:
-                survived = survives(mutant, copy, tests)
+                survived = survives(mutant, copy, tests, reached.get(tests))
             finally:
                 copies.put(copy)
             print("survived" if survived else "killed  ", mutant, flush=True)
@@ -295,7 +329,11 @@ def main() -> int:
 
         for stage, whose in enumerate(_stages(asked)):
             for tests in sorted(set(map(whose, left))):
-                assert passes(tests, Path(folder) / "0"), f"unchanged, it fails as well: {tests}"
+                mutated = [mutant for mutant in left if whose(mutant) == tests]
+                if whose is own_tests:
+                    reached[tests] = trace(tests, Path(folder) / "0", mutated)
+                else:
+                    assert passes(tests, Path(folder) / "0"), f"it fails as well: {tests}"
             survived = threads.map(check, left, map(whose, left))
             left = [mutant for mutant, alive in zip(left, survived, strict=True) if alive]
             print(f"{len(left)} of {count} survived stage {stage}", flush=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,11 @@ from envwire.client import (
     SessionClosedError,
     SessionLostError,
 )
+from envwire.client._drivers import coroutines
+from envwire.client._recovery.session_handle import SessionHandle
+from envwire.client._recovery.strategies import SHARD_STRATEGIES, STRATEGIES, RecoveryStrategy
+from envwire.client._transports.portability import THIS_PROCESS
+from envwire.client.options import ConnectionOptions
 from envwire.envs.wrappers import StickyAction
 from envwire.server import InProcessTransport
 from envwire.testing.comparing import identical
@@ -73,6 +79,57 @@ def run(env: Any, kill: Any = None, steps: int = 300, seed: int | None = 5) -> l
 def test_the_policies_are_named_when_there_is_no_such_one(there: Mortal) -> None:
     with pytest.raises(ValueError, match="raise, truncate, replay"):
         remote(there, "CartPole-v1", "ignore")
+
+
+def test_environments_whose_losses_are_recovered_leave_a_server_that_is_about_to_stop() -> None:
+    options = ConnectionOptions()
+    moving = {name: make(options, None).moves for name, make in STRATEGIES.items()}
+    of_shards = {name: make(options, None, 1).moves for name, make in SHARD_STRATEGIES.items()}
+    assert moving == of_shards == {"raise": False, "truncate": True, "replay": True}
+
+
+class Driven:
+    """The driver of a session whose connection was made again three times."""
+
+    pid = THIS_PROCESS.pid
+    session = SimpleNamespace(retries=SimpleNamespace(resumed=3))
+
+    def __init__(self) -> None:
+        self.blocking = self
+        self.done: list[str] = []
+
+    def kill(self) -> None:
+        self.done.append("kill")
+
+    def close(self) -> None:
+        self.done.append("close")
+        raise ValueError("the environment does not close")
+
+
+@pytest.mark.parametrize("close", [False, True])
+def test_a_handle_that_is_given_up_frees_its_connection_and_keeps_its_counters(close: bool) -> None:
+    maker: Any = None
+    driver: Any = Driven()
+    handle = SessionHandle(maker, RecoveryStrategy(), "x")
+    assert handle.stats.resumed == 0
+    handle.driver = driver
+    assert handle.stats.resumed == 3
+    handle.kill(close=close)
+    assert driver.done == ["close" if close else "kill"]
+    assert handle.vacant
+    assert handle.stats.resumed == 3
+
+
+def test_an_environment_that_is_made_as_a_new_one_is_another() -> None:
+    class Handle(SessionHandle):
+        async def _make_session(self, make: Any) -> Any:
+            return make()
+
+    maker: Any = SimpleNamespace(make=lambda _: pb.MakeResponse(session_id="x"))
+    handle = Handle(maker, RecoveryStrategy(), "x")
+    before = handle.generation
+    assert coroutines.run(handle.make_new()).session_id == "x"
+    assert handle.generation is not before
 
 
 def test_raise_tells_and_reset_makes_another(there: Mortal) -> None:

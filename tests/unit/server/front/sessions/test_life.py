@@ -99,6 +99,23 @@ def test_the_option_that_allows_more_time_is_named(
     assert reason.message.endswith(f"more time with {option}")
 
 
+@pytest.mark.parametrize(
+    ("status", "text", "known"),
+    [(1, "exited with status 1", "1"), (-9, "SIGKILL", "-9"), (None, "closed its", "unknown")],
+)
+def test_a_client_learns_how_the_process_ended(status: int | None, text: str, known: str) -> None:
+    async def main() -> FaultError:
+        process: Any = Process()
+        process.wait_lost = mock.AsyncMock(return_value=status)
+        session = SessionRecord(60.0, lambda: 0.0, 120.0, mock.Mock(), process, "name")
+        session.on_lost()
+        return await session.why_ended()
+
+    reason = asyncio.run(main())
+    assert text in reason.message
+    assert reason.metadata["exit_status"] == known
+
+
 @pytest.mark.parametrize("event", ENDS)
 def test_what_is_made_too_late_has_ended(event: LifeEvent) -> None:
     with pytest.raises(FaultError) as fault:
