@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from envwire.codec import CodecError, encode_value, envwire_family
 from envwire.codec.errors.statuses import encode_warnings
 from envwire.codec.fastpath.step_codec import FASTPATH, FixedPartsStepCodec, step_codec
-from envwire.codec.steps import StepCodec, StepResult
+from envwire.codec.steps import DeviceStepCodec, StepCodec, StepResult
 from envwire.testing.comparing import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
@@ -256,3 +256,58 @@ def test_a_complex_reward_has_no_plain_value_and_no_warning(name: str, reward: A
     raw = codec(name).encode_response((0, reward, False, False, {}))
     assert np.isnan(pb.InteractResponse.FromString(raw).step.reward)
     assert identical(codec(name).decode_response(raw)[1], reward)  # type: ignore[index]
+
+
+def test_the_codec_of_a_device_writes_the_requests_of_any_other() -> None:
+    arrays: Any = None  # there are none in it
+    for number in (1, 5, 300):
+        written = DeviceStepCodec(FAMILY, arrays).encode_request(number, [1, "a"])
+        assert written == StepCodec(FAMILY).encode_request(number, [1, "a"])
+
+
+class Unshared:
+    """Memory of a device in which no array has room, and which says that it took all of the next answer."""
+
+    def __init__(self) -> None:
+        self.finished = 0
+
+    def begin(self) -> None:
+        """Begins an answer."""
+
+    def put(self, *_: Any) -> bool:
+        return False
+
+    def repeat_puts(self, _: Any) -> Any:
+        return lambda _: True
+
+    def finish(self) -> None:
+        self.finished += 1
+
+
+class Beside(Attachments):
+    """The attachments of an end that shares memory."""
+
+    def __init__(self, arrays: Any) -> None:
+        super().__init__()
+        self.arrays = arrays
+
+
+def test_an_answer_whose_arrays_are_on_a_device_is_written_again_unless_it_is_as_the_last_one() -> (
+    None
+):
+    arrays: Any = Unshared()
+    codec = DeviceStepCodec(FAMILY, arrays, vector=True)
+    flags = np.zeros(2, np.bool_)
+    plain: StepResult = (np.zeros(2), np.ones(2), flags, flags, {})
+    told: StepResult = (*plain[:4], {"key": 1})
+    expected = {
+        bool(result[4]): StepCodec(FAMILY, vector=True).encode_response(result)
+        for result in (plain, told)
+    }
+    written = list[bytes]()
+    for result in (plain, plain, told, plain, plain):
+        written.append(codec.encode_response(result, Beside(arrays)))
+        assert written[-1] == expected[bool(result[4])]
+    assert written[0] is written[1], "in place of writing it again"
+    assert written[3] is written[4]
+    assert arrays.finished == 5

@@ -120,6 +120,27 @@ def test_a_handle_that_is_given_up_frees_its_connection_and_keeps_its_counters(c
     assert handle.stats.resumed == 3
 
 
+def test_a_request_goes_on_if_another_thread_has_left_the_server_meanwhile() -> None:
+    class Session:
+        """A session whose server's notice is seen once."""
+
+        def __init__(self) -> None:
+            self._notices = [["drain"]]
+
+        @property
+        def notices(self) -> list[str]:
+            return self._notices.pop() if self._notices else []
+
+    maker: Any = None
+    serving: Any = SimpleNamespace(
+        pid=THIS_PROCESS.pid, session=Session(), serve=lambda operation: f"served {operation}"
+    )
+    handle = SessionHandle(maker, RecoveryStrategy(), "x")
+    handle.driver = serving
+    operation: Any = "it"
+    assert handle.serve(operation) == "served it"
+
+
 def test_an_environment_that_is_made_as_a_new_one_is_another() -> None:
     class Handle(SessionHandle):
         async def _make_session(self, make: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from envwire.client import aio
+from envwire.client import SessionClosedError, aio
 from envwire.client._recovery.async_handle import AsyncSessionHandle
 from envwire.client._vector.async_shards import PendingSteps, all_of
 from envwire.client._vector.vector_servers import VectorServers
@@ -122,5 +122,37 @@ def test_why_a_session_was_not_made_is_told_even_if_another_does_not_close(
         for _ in range(2):
             with pytest.raises(RuntimeError, match="no room"):
                 await envs.reset()
+
+    asyncio.run(main())
+
+
+class Frames(AsyncSessionHandle):
+    """A handle whose session is there, and whose environments show frames."""
+
+    vacant = False
+
+    def __init__(self, *frames: str) -> None:
+        self._frames = list(frames)
+        self.closed = False
+
+    async def serve(self, _: Any) -> Any:
+        return self._frames
+
+    async def close(self) -> None:
+        self.closed = True
+
+
+def test_environments_of_an_open_vector_show_their_frames_in_order() -> None:
+    handles = Frames("a", "b"), Frames("c")
+    shards: Any = [SimpleNamespace(handle=handle, size=2) for handle in handles]
+
+    async def main() -> None:
+        envs = aio.RemoteVectorEnv("localhost:1", "CartPole-v1", 3)
+        envs._shards = shards
+        with pytest.raises(SessionClosedError):
+            await envs.render()
+        async with envs:
+            assert await envs.render() == ("a", "b", "c")
+        assert all(handle.closed for handle in handles)
 
     asyncio.run(main())

@@ -10,6 +10,7 @@ import socket
 import struct
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -311,3 +312,8 @@ def test_what_is_behind_has_no_name_and_everything_is_given_back(
             await asyncio.sleep(0)
 
     loops(limited(main()))
+
+
+def test_a_stranger_may_send_as_much_as_the_page_on_threats_says() -> None:
+    page = Path(__file__).parents[5] / "docs" / "threats.md"
+    assert f"passes {UNAUTHENTICATED_BYTES / 1024:g} KiB of each" in page.read_text()
