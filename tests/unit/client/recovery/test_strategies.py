@@ -91,10 +91,10 @@ def test_environments_whose_losses_are_recovered_leave_a_server_that_is_about_to
 class Driven:
     """The driver of a session whose connection was made again three times."""
 
-    pid = THIS_PROCESS.pid
     session = SimpleNamespace(retries=SimpleNamespace(resumed=3))
 
     def __init__(self) -> None:
+        self.pid = THIS_PROCESS.pid  # not that of the process that collected the tests
         self.blocking = self
         self.done: list[str] = []
 
