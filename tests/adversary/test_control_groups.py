@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -103,7 +103,11 @@ def witnessed(target: Target) -> Iterator[Callable[[], bool]]:
 
 def groups() -> set[Path]:
     """Returns the groups of servers and of their sessions beneath this process's own."""
-    return {each for each in (own_group() or Path()).glob("envwire_*/*") if each.is_dir()}
+    found: set[Path] = set()
+    for server in (own_group() or Path()).glob("envwire_*"):
+        with suppress(FileNotFoundError):  # that of another test's server, which has just ended
+            found.update(each for each in server.iterdir() if each.is_dir())
+    return found
 
 
 def process_of(group: Path) -> Path:

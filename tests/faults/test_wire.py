@@ -94,13 +94,13 @@ def test_a_step_that_is_cut_again_and_again_for_longer_than_the_lease(
     monkeypatch.setattr(
         "envwire.client._transports.direct.dialing._DIAL_SECONDS", 0.1
     )  # a session at work is silent
-    env = line.make(lease=0.6, patience=1.8)
+    env = line.make(lease=2.0, patience=4.0)
     env.reset()
     over = threading.Event()
     cuts: list[int] = []
 
     def cut() -> None:
-        while not over.wait(0.3):
+        while not over.wait(0.5):
             cuts.append(line.wire.cut())
 
     cutter = threading.Thread(target=cut)
