@@ -136,7 +136,7 @@ def test_an_allocation_is_kept_by_the_servers() -> None:
 
 def test_two_gateways_at_once_promise_no_slot_twice() -> None:
     async def scene(nodes: list[Node], gateways: list[Gateway]) -> None:
-        for _ in range(20):
+        for _ in range(8):
             asking = (gateway.allocate(10) for gateway in gateways)
             told = await asyncio.gather(*asking, return_exceptions=True)
             granted = [each for each in told if isinstance(each, list)]
