@@ -23,7 +23,7 @@ FROM {base}
 USER 0
 # An index of your own, where the default one is out of reach. pip reads it from the environment.
 ARG PIP_INDEX_URL
-{system}RUN {python} -m pip install --no-cache-dir {packages}
+{system}{files}RUN {python} -m pip install --no-cache-dir {packages}
 USER 10001:10001
 # --insecure: publish the ports on loopback, or keep them on a private network; else give --tls-cert and --tokens.
 CMD {command}
@@ -33,13 +33,19 @@ RUN apt-get update \\
     && apt-get install --yes --no-install-recommends {packages} \\
     && rm -rf /var/lib/apt/lists/*
 """
+#: Where files of packages are in the image.
+_FILES = "/packages/"
 #: The interpreter that runs the server in the image.
 _PYTHON = "/opt/envwire/bin/python"
 #: Options of the server, as in docker/server.Dockerfile.
 _SERVE = ("--host", "0.0.0.0", "--insecure", "--direct-port", "50052", "--drain-timeout", "4")  # noqa: S104
 
 _Packages = Annotated[
-    list[str], typer.Argument(metavar="PACKAGE", help="What pip installs, beside the server.")
+    list[str],
+    typer.Argument(
+        metavar="PACKAGE",
+        help="What pip installs, beside the server: names, or files in this folder such as wheels.",
+    ),
 ]
 _Ids = Annotated[
     list[str] | None,
@@ -89,10 +95,13 @@ def image(
     for name in (*packages, *(system or []), base):
         if not name.isprintable() or name.endswith("\\"):
             stop("image", f"{name!r} is no name of a package or of an image", USAGE)
+    for name in _files(packages):
+        if Path.cwd() not in Path(name).resolve().parents:
+            stop("image", f"{name} is outside this folder, which docker builds from; copy it here")
     modules = known_modules(packages) if imports is None else imports
     text = dockerfile(packages, ids or ["*"], modules, system or [], base)
     if build:
-        _build(text, build)
+        _build(text, build, _files(packages))
     elif str(output) == "-":
         typer.echo(text, nl=False)
     else:
@@ -113,20 +122,28 @@ def dockerfile(
     """Returns the text of a Dockerfile.
 
     Args:
-        packages: Requirements for pip.
+        packages: Requirements for pip, and files that it installs.
         ids: Ids or patterns to serve.
         imports: Modules that register them.
         system: Debian packages.
         base: The base image.
     """
     modules = (part for module in imports for part in ("--import", module))
+    files = _files(packages)
+    installed = [_FILES + Path(each).name if each in files else each for each in packages]
     return _TEMPLATE.format(
         base=base,
         python=_PYTHON,
-        packages=shlex.join(packages),
+        packages=shlex.join(installed),
+        files=f"COPY {json.dumps([*map(os.path.relpath, files), _FILES])}\n" if files else "",
         system=_SYSTEM.format(packages=shlex.join(system)) if system else "",
         command=json.dumps(["serve", *ids, *modules, *_SERVE]),
     )
+
+
+def _files(packages: list[str]) -> list[str]:
+    """Returns the packages that are files."""
+    return [each for each in packages if Path(each).is_file()]
 
 
 def _write(text: str, output: Path) -> None:
@@ -138,14 +155,18 @@ def _write(text: str, output: Path) -> None:
     )
 
 
-def _build(text: str, tag: str) -> None:
-    """Builds the image with an empty context, so that no file of this directory goes into it."""
+def _build(text: str, tag: str, files: list[str]) -> None:
+    """Builds the image with these files alone, so that no other file of this directory goes into it."""
     if shutil.which("docker") is None:
         stop("image", "docker is not installed; leave --build out and build the file where it is")
-    with tempfile.TemporaryDirectory() as empty:
-        Path(empty, "Dockerfile").write_text(text, encoding="utf-8")
+    with tempfile.TemporaryDirectory() as context:
+        for each in files:
+            place = Path(context, os.path.relpath(each))
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(each, place)
+        Path(context, "Dockerfile").write_text(text, encoding="utf-8")
         # The host's network: an engine without firewall rules cannot reach a package index otherwise.
-        command = ["docker", "build", "--network", "host", "--tag", tag, *_index(), empty]
+        command = ["docker", "build", "--network", "host", "--tag", tag, *_index(), context]
         status = subprocess.run(command, check=False).returncode  # noqa: S603 - no shell
     if status:
         stop("image", "docker could not build the image; its output above says why")

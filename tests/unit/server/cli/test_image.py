@@ -69,3 +69,23 @@ def test_a_built_image_is_told_with_both_ports(
     assert told.stdout == (
         "built mine; run it with: docker run -p 127.0.0.1:50051:50051 -p 127.0.0.1:50052:50052 mine\n"
     ), told.output
+
+
+def test_a_file_is_copied_into_the_image(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("wheels").mkdir()
+    Path("wheels/lab-1.0-py3-none-any.whl").touch()
+    text = dockerfile(["wheels/lab-1.0-py3-none-any.whl", "minigrid"], ["*"], [], [], "base")
+    assert 'COPY ["wheels/lab-1.0-py3-none-any.whl", "/packages/"]' in text
+    assert "pip install --no-cache-dir /packages/lab-1.0-py3-none-any.whl minigrid\n" in text
+
+
+def test_a_file_that_docker_would_not_find_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lab.whl").touch()
+    (tmp_path / "inner").mkdir()
+    monkeypatch.chdir(tmp_path / "inner")
+    result = CliRunner().invoke(app, ["image", "../lab.whl"])
+    assert result.exit_code == 1
+    assert "../lab.whl is outside this folder" in result.output
