@@ -65,7 +65,7 @@ class Client:
         self.process.communicate()
 
 
-@pytest.mark.parametrize("transport", first(TRANSPORTS, 2))
+@pytest.mark.parametrize("transport", first(TRANSPORTS))
 def test_a_held_interpreter_keeps_its_session(server: Server, transport: str) -> None:
     client = Client(server.target, transport)
     assert client.ask(held=4 * LEASE) == "stepped"
@@ -80,7 +80,7 @@ def test_a_killed_unary_client_still_frees_its_slot(server: Server) -> None:
     assert eventually(lambda: active(server.target) == 0, 20 * LEASE)
 
 
-@pytest.mark.parametrize("transport", first(TRANSPORTS, 2))
+@pytest.mark.parametrize("transport", first(TRANSPORTS))
 def test_a_stopped_client_learns_at_once_that_its_session_is_lost(
     server: Server, transport: str
 ) -> None:

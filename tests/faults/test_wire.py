@@ -49,7 +49,7 @@ def served(request: pytest.FixtureRequest) -> Iterator[tuple[str, Wire]]:
         yield request.param, wire
 
 
-@pytest.fixture(params=["unary", "stream", "direct-tcp"])
+@pytest.fixture(params=first(["direct-tcp", "unary", "stream"]))
 def line(request: pytest.FixtureRequest, served: tuple[str, Wire]) -> Line:
     kind, wire = served
     wire.delay = 0.0
