@@ -47,8 +47,8 @@ class Gatherer:
             len(shards) == 1
         ):  # nothing to wait for beside it, and nothing to join: saves 4 us of a step
             (shard,) = shards
-            *step, infos = _recovered((shard, _finished(shard)))
-            return (*step, self._join_infos([shard.size], [infos]))
+            only = _recovered((shard, _finished(shard)))
+            return (*only[:4], self._join_infos([shard.size], [only[4]]))
         sizes = [shard.size for shard in shards]
         merge = self._merge_in_place(shards, sizes)
         here = [shard.await_reply() for shard in shards]
