@@ -10,7 +10,6 @@ import logging
 import socket
 import time
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -76,15 +75,16 @@ class _BusyError(OSError):
 def _context(credentials: Credentials) -> ssl.SSLContext | None:
     """Returns the context for connections with these credentials: the same as before, if their files are."""
     if not credentials.secure:
-        return credentials.ssl_context()
-    ca, cert, key = (credentials.pem(name) for name in ("ca", "cert", "key"))
-    return _read_context(replace(credentials, ca=ca, cert=cert, key=key))
+        return None
+    return _shared_context(*(credentials.pem(name) for name in ("ca", "cert", "key")))
 
 
 @lru_cache(maxsize=8)
-def _read_context(credentials: Credentials) -> ssl.SSLContext | None:
-    """Reads certificates, which takes milliseconds: a program makes many sessions."""
-    return credentials.ssl_context()
+def _shared_context(
+    ca: bytes | None, cert: bytes | None, key: bytes | None
+) -> ssl.SSLContext | None:
+    """Reads certificates, which takes milliseconds: a program makes many sessions. Nobody may change the result."""
+    return Credentials(ca=ca, cert=cert, key=key, token=None, tls=True).ssl_context()
 
 
 class Dialer:
