@@ -58,8 +58,7 @@ class MessageLayout:
     def __init__(self, arrays: _Arrays, beside: bool) -> None:
         self.beside = beside
         self._kinds = tuple((array.dtype, array.shape) for array in arrays)
-        self._layouts = tuple(ArrayLayout(array) for array in arrays)
-        first, *typed = self._layouts
+        first, *typed = map(ArrayLayout, arrays)
         observation = first.beside_at(0) if beside else first.inline
         elements = 0 if beside else first.length
         texts = [OBSERVATION + varint(len(observation) + elements) + observation]
