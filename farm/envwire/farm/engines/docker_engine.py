@@ -170,9 +170,7 @@ class DockerEngine:
             await self._call(lambda client: client.containers.run(group.image, **options))
         except self._docker.errors.APIError:
             with contextlib.suppress(self._docker.errors.APIError, EngineError):
-                await self._call(
-                    lambda client: client.api.remove_container(name, v=True, force=True)
-                )
+                await self._delete(name)
             raise
 
     async def _bury(self, name: str, group: str) -> None:
@@ -180,7 +178,7 @@ class DockerEngine:
         with contextlib.suppress(self._docker.errors.NotFound):
             state = (await self._call(lambda client: client.api.inspect_container(name)))["State"]
             said = await self._call(lambda client: client.api.logs(name, tail=5))
-            await self._call(lambda client: client.api.remove_container(name, v=True, force=True))
+            await self._delete(name)
             if state["ExitCode"] or state.get("OOMKilled"):  # else an operator drained it
                 self._failures[group].append(end_of(name, state, said))
 
@@ -190,7 +188,11 @@ class DockerEngine:
         with contextlib.suppress(*gone):
             await self._call(lambda client: client.api.stop(name, timeout=seconds), long=True)
         with contextlib.suppress(*gone, self._docker.errors.APIError):
-            await self._call(lambda client: client.api.remove_container(name, v=True, force=True))
+            await self._delete(name)
+
+    async def _delete(self, name: str) -> None:
+        """Removes a container, running or not, with the volumes that were made for it."""
+        await self._call(lambda client: client.api.remove_container(name, v=True, force=True))
 
     async def _call(self, call: Callable[[Any], T], *, long: bool = False) -> T:
         """Calls the engine, which may be slow, in a thread.
