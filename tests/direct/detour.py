@@ -9,18 +9,19 @@ from envwire.client.credentials import Credentials
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Reply
 from tests.direct.relay import Relay
+from tests.forwarding import Forwarding
 
 
-class _Detour(Transport):
+class _Detour(Forwarding):
     """A transport that finds the relay's port where the server offers its own."""
 
     def __init__(self, transport: Transport, relay: Relay) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._relay = relay
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         # A test that times out soon is about what comes after the Make, which may take its time.
-        reply = self._transport.exchange(request, timeout + 30.0, header)
+        reply = super().exchange(request, timeout + 30.0, header)
         response = pb.InteractResponse.FromString(reply.message)
         if not response.HasField("make"):
             return reply
@@ -28,21 +29,6 @@ class _Detour(Transport):
         self._relay.upstream = next(int(address[1:]) for address in offered if address[0] == ":")
         offered[:] = [f":{self._relay.port}"]
         return Reply(response.SerializeToString())
-
-    def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
-        self._transport.send(request, timeout, header)
-
-    def receive(self) -> Reply:
-        return self._transport.receive()
-
-    def fileno(self) -> int:
-        return self._transport.fileno()
-
-    def keep_alive(self, request: bytes, header: bytes = b"") -> None:
-        self._transport.keep_alive(request, header)
-
-    def close(self) -> None:
-        self._transport.close()
 
 
 def through(relay: Relay, target: str, credentials: Credentials | None = None) -> DirectTransport:

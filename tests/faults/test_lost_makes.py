@@ -13,9 +13,10 @@ from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Reply
 from tests.faults.scene import active
+from tests.forwarding import Forwarding
 
 
-class Losing(Transport):
+class Losing(Forwarding):
     """A transport that loses the first answers to Make, and forwards everything else.
 
     Args:
@@ -24,27 +25,12 @@ class Losing(Transport):
     """
 
     def __init__(self, transport: Transport, losses: int) -> None:
-        self._transport = transport
+        super().__init__(transport)
         self._losses = losses
         self.ids: list[bytes] = []
 
-    def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
-        self._transport.send(request, timeout, header)
-
-    def receive(self) -> Reply:
-        return self._transport.receive()
-
-    def fileno(self) -> int:
-        return self._transport.fileno()
-
-    def keep_alive(self, request: bytes, header: bytes = b"") -> None:
-        self._transport.keep_alive(request, header)
-
-    def close(self) -> None:
-        self._transport.close()
-
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
-        reply = self._transport.exchange(request, timeout, header)
+        reply = super().exchange(request, timeout, header)
         asked = pb.InteractRequest.FromString(request)
         if asked.HasField("make"):
             self.ids.append(asked.make.request_id)
