@@ -35,6 +35,7 @@ RUN apt-get update \\
 """
 #: Where files of packages are in the image.
 _FILES = "/packages/"
+_ARCHIVES = (".whl", ".zip", ".tar.gz")
 #: The interpreter that runs the server in the image.
 _PYTHON = "/opt/envwire/bin/python"
 #: Options of the server, as in docker/server.Dockerfile.
@@ -95,13 +96,14 @@ def image(
     for name in (*packages, *(system or []), base):
         if not name.isprintable() or name.endswith("\\"):
             stop("image", f"{name!r} is no name of a package or of an image", USAGE)
-    for name in _files(packages):
+    files = _files(packages)
+    for name in files:
         if Path.cwd() not in Path(name).resolve().parents:
             stop("image", f"{name} is outside this folder, which docker builds from; copy it here")
     modules = known_modules(packages) if imports is None else imports
     text = dockerfile(packages, ids or ["*"], modules, system or [], base)
     if build:
-        _build(text, build, _files(packages))
+        _build(text, build, files)
     elif str(output) == "-":
         typer.echo(text, nl=False)
     else:
@@ -142,8 +144,8 @@ def dockerfile(
 
 
 def _files(packages: list[str]) -> list[str]:
-    """Returns the packages that are files."""
-    return [each for each in packages if Path(each).is_file()]
+    """Returns the packages that are files, by the endings that pip takes for one: a bare name is that of an index."""
+    return [each for each in packages if each.endswith(_ARCHIVES) and Path(each).is_file()]
 
 
 def _write(text: str, output: Path) -> None:

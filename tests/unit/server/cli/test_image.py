@@ -78,6 +78,8 @@ def test_a_file_is_copied_into_the_image(tmp_path: Path, monkeypatch: pytest.Mon
     text = dockerfile(["wheels/lab-1.0-py3-none-any.whl", "minigrid"], ["*"], [], [], "base")
     assert 'COPY ["wheels/lab-1.0-py3-none-any.whl", "/packages/"]' in text
     assert "pip install --no-cache-dir /packages/lab-1.0-py3-none-any.whl minigrid\n" in text
+    Path("minigrid").touch()
+    assert dockerfile(["minigrid"], ["*"], [], [], "base").count("COPY") == 0, "a name is no file"
 
 
 def test_a_file_that_docker_would_not_find_is_refused(
